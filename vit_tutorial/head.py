@@ -1,0 +1,34 @@
+"""Lesson 06: from tokens to one number a class (paper, equation 4)."""
+
+from torch import Tensor, nn
+
+
+class ClassificationHead(nn.Module):
+    """Normalise, pool, project: (B, N, D) -> (B, num_classes), logits. Equation 4.
+
+    `pool="cls"` reads the first token; `pool="mean"` averages all tokens, which fits a model without a
+    class token. `representation_size` adds the Linear and tanh that the paper pre-trains with.
+    The last layer starts at zero, so an untrained model's cross-entropy is ln(num_classes).
+    Built in lesson 06.
+
+    Raises:
+        ValueError: `pool` is neither "cls" nor "mean".
+    """
+
+    def __init__(self, embed_dim: int, num_classes: int, pool: str = "cls", representation_size: int | None = None):
+        super().__init__()
+        if pool not in ("cls", "mean"):
+            raise ValueError(f'pool: expected "cls" or "mean", got {pool!r}')
+        self.pool = pool
+        self.norm = nn.LayerNorm(embed_dim, eps=1e-6)
+        self.pre_logits = nn.Identity()
+        if representation_size is not None:
+            self.pre_logits = nn.Sequential(nn.Linear(embed_dim, representation_size), nn.Tanh())
+        self.linear = nn.Linear(representation_size or embed_dim, num_classes)
+        nn.init.zeros_(self.linear.weight)
+        nn.init.zeros_(self.linear.bias)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        tokens = self.norm(tokens)
+        pooled = tokens[:, 0] if self.pool == "cls" else tokens.mean(dim=1)  # (B, N, D) -> (B, D)
+        return self.linear(self.pre_logits(pooled))  # (B, D) -> (B, num_classes)

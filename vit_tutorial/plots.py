@@ -1,0 +1,186 @@
+"""The look of every figure, in one place: constant colours, white background, letters that can be read."""
+
+import io
+from collections.abc import Sequence
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+from einops import rearrange
+from IPython.display import display
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+from torch import Tensor
+
+QUERY, KEY, VALUE, CLS, PATCH = "#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00"  # Okabe and Ito's palette
+INK, PALE = "#222222", "#E8E8E8"
+SERIES = [KEY, QUERY, VALUE, CLS, PATCH, "#56B4E9", INK]
+STYLE = {
+    "figure.facecolor": "white",
+    "savefig.facecolor": "white",
+    "figure.dpi": 110,
+    "font.size": 11,
+    "axes.titlesize": 11,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.prop_cycle": plt.cycler(color=SERIES),
+    "figure.constrained_layout.use": True,
+}
+
+
+def show(figure: Figure, alt: str) -> None:
+    """Display a figure with its message in words, for screen readers and for text outputs; then close it."""
+    picture = io.BytesIO()
+    with plt.rc_context(STYLE):
+        figure.savefig(picture, format="png", metadata={"Software": None})
+    plt.close(figure)
+    display({"image/png": picture.getvalue(), "text/plain": alt}, metadata={"image/png": {"alt": alt}}, raw=True)
+
+
+def canvas(rows: int = 1, columns: int = 1, width: float = 8.0, height: float = 3.0) -> tuple[Figure, np.ndarray]:
+    """A figure in our style and its axes as an array of (rows, columns); sizes in inches."""
+    with plt.rc_context(STYLE):
+        figure, axes = plt.subplots(rows, columns, figsize=(width, height), squeeze=False)
+    return figure, axes
+
+
+def as_picture(image: Tensor) -> np.ndarray:
+    """(C, H, W) -> (H, W, C), stretched so that the smallest value is 0 and the largest 1."""
+    image = image.detach().float().cpu()
+    low, high = image.min(), image.max()
+    return ((image - low) / (high - low).clamp(min=1e-8)).permute(1, 2, 0).numpy()
+
+
+def pictures(images: Sequence, titles: Sequence[str] = (), columns: int | None = None, height: float = 2.4) -> Figure:
+    """Tensors (C, H, W) or PIL images side by side."""
+    columns = columns or len(images)
+    rows = -(-len(images) // columns)
+    figure, axes = canvas(rows, columns, height * columns, height * rows + (0.3 if titles else 0))
+    for axis in axes.flat:
+        axis.axis("off")
+    for i, (axis, image) in enumerate(zip(axes.flat, images, strict=False)):
+        axis.imshow(as_picture(image) if isinstance(image, Tensor) else image, cmap="gray", vmin=0, vmax=1)
+        axis.set_title(titles[i] if titles else "")
+    return figure
+
+
+def patch_grid(image: Tensor, patch_size: int, numbers: bool = True) -> Figure:
+    """One image (C, H, W) with its patches outlined and numbered in reading order."""
+    figure, ((axis,),) = canvas(1, 1, 5, 5)
+    axis.imshow(as_picture(image))
+    axis.axis("off")
+    rows, columns = image.shape[1] // patch_size, image.shape[2] // patch_size
+    for n in range(rows * columns):
+        y, x = n // columns * patch_size, n % columns * patch_size
+        axis.add_patch(Rectangle((x - 0.5, y - 0.5), patch_size, patch_size, fill=False, edgecolor="white", lw=1))
+        if numbers:
+            box = {"facecolor": "white", "edgecolor": "none", "pad": 0.6, "alpha": 0.75}
+            middle = x + patch_size / 2 - 0.5, y + patch_size / 2 - 0.5
+            axis.text(*middle, n, ha="center", va="center", fontsize=8, color=INK, bbox=box)
+    return figure
+
+
+def patch_sequence(patches: Tensor, patch_size: int, columns: int = 28) -> Figure:
+    """Flat patches (N, C*P*P) as a line of little pictures that wraps after `columns`."""
+    tiles = rearrange(patches, "N (C P1 P2) -> N C P1 P2", P1=patch_size, P2=patch_size)
+    rows = -(-len(tiles) // columns)
+    gap = max(1, patch_size // 6)
+    step = patch_size + gap
+    sheet = torch.full((tiles.shape[1], rows * step, columns * step), patches.max().item())
+    for n, tile in enumerate(tiles):
+        y, x = n // columns * step, n % columns * step
+        sheet[:, y : y + patch_size, x : x + patch_size] = tile
+    figure, ((axis,),) = canvas(1, 1, 9, 9 * rows / columns + 0.1)
+    axis.imshow(as_picture(sheet))
+    axis.axis("off")
+    return figure
+
+
+def matrices(
+    values: Sequence[Tensor],
+    titles: Sequence[str],
+    rows: str = "",
+    columns: str = "",
+    numbers: bool = False,
+    size: float = 3.0,
+    diverging: bool = False,
+) -> Figure:
+    """Matrices as heat maps with one colour bar each; `numbers` writes the values into the cells."""
+    figure, axes = canvas(1, len(values), size * len(values) + 0.6, size + 0.3)
+    for axis, value, title in zip(axes[0], values, titles, strict=True):
+        value = value.detach().float().cpu()
+        high = value.abs().max().item()
+        limits = {"cmap": "RdBu_r", "vmin": -high, "vmax": high} if diverging else {"cmap": "viridis"}
+        heat = axis.imshow(value, **limits)
+        axis.set(title=title, xlabel=columns, ylabel=rows)
+        if numbers:
+            axis.set(xticks=range(value.shape[1]), yticks=range(value.shape[0]))
+            for (y, x), number in np.ndenumerate(value.numpy()):
+                red, green, blue, _ = heat.cmap(heat.norm(number))
+                dark = 0.3 * red + 0.6 * green + 0.1 * blue < 0.5
+                text = f"{number:.2f}".rstrip("0").rstrip(".")
+                axis.text(x, y, text, ha="center", va="center", color="white" if dark else INK, fontsize=10)
+        else:
+            figure.colorbar(heat, ax=axis, shrink=0.75)
+    return figure
+
+
+def curves(
+    x: Sequence[float], lines: dict[str, Sequence[float]], xlabel: str, ylabel: str, log: str = "", marker: str = "o"
+) -> Figure:
+    """Lines over a common x; `log` names the logarithmic axes ("x", "y", "xy")."""
+    figure, ((axis,),) = canvas(1, 1, 6.5, 3.4)
+    for (label, y), style in zip(lines.items(), ["-", "--", "-.", ":"] * 3, strict=False):
+        axis.plot(x, y, style, marker=marker, label=label, markersize=4)
+    axis.set(xlabel=xlabel, ylabel=ylabel)
+    if "x" in log:
+        axis.set_xscale("log", base=2)
+        axis.set_xticks(x, [f"{v:g}" for v in x])
+    if "y" in log:
+        axis.set_yscale("log")
+    if len(lines) > 1:
+        axis.legend(frameon=False)
+    axis.grid(color=PALE)
+    return figure
+
+
+def bars(values: dict[str, float], xlabel: str, form: str = "{:,}") -> Figure:
+    """Horizontal bars, longest label and number readable."""
+    figure, ((axis,),) = canvas(1, 1, 7, 0.42 * len(values) + 0.9)
+    drawn = axis.barh(list(values), list(values.values()), color=KEY)
+    axis.bar_label(drawn, [form.format(v) for v in values.values()], padding=4)
+    axis.invert_yaxis()
+    axis.set_xlabel(xlabel)
+    axis.margins(x=0.22)
+    return figure
+
+
+def similarity(embedding: Tensor, grid: tuple[int, int], places: Sequence[tuple[int, int]]) -> Figure:
+    """Cosine similarity of chosen places (row, column) to all places: embedding (h*w, D). Paper, figure 7."""
+    unit = torch.nn.functional.normalize(embedding.detach().float(), dim=1)
+    maps = (unit @ unit.T).reshape(*grid, *grid)  # (h*w, h*w) -> (h, w, h, w)
+    figure, axes = canvas(1, len(places), 2.1 * len(places) + 0.5, 2.5)
+    for axis, (row, column) in zip(axes[0], places, strict=True):
+        heat = axis.imshow(maps[row, column], vmin=-1, vmax=1, cmap="viridis")
+        axis.plot(column, row, "s", color=QUERY, markersize=7, fillstyle="none", markeredgewidth=2)
+        axis.set(title=f"row {row}, column {column}", xticks=[], yticks=[])
+    figure.colorbar(heat, ax=axes, shrink=0.8, label="cosine similarity")
+    return figure
+
+
+def attention_over(image, maps: Sequence[Tensor], queries: Sequence[tuple[int, int]], titles: Sequence[str]) -> Figure:
+    """A picture, and over it one attention map (h, w) for each query patch (row, column), boxed in its colour."""
+    image = as_picture(image) if isinstance(image, Tensor) else np.asarray(image) / 255
+    height, width = image.shape[:2]
+    size = 3.2 * height / width
+    figure, axes = canvas(1, len(maps), 3.2 * len(maps), size + 0.4)
+    for axis, weights, (row, column), title in zip(axes[0], maps, queries, titles, strict=True):
+        h, w = weights.shape
+        axis.imshow(image.mean(-1), cmap="gray", extent=(0, w, h, 0), aspect=height / width * w / h)
+        heat = weights.detach().float().cpu() / weights.max().item()
+        axis.imshow(heat, cmap="inferno", alpha=0.65, extent=(0, w, h, 0), aspect=height / width * w / h)
+        box = Rectangle((column - 0.5, row - 0.5), 2, 2, fill=False, edgecolor="#00E5FF", lw=2)
+        axis.add_patch(box)
+        axis.set_title(title)
+        axis.axis("off")
+    return figure

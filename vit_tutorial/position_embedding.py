@@ -1,0 +1,74 @@
+"""Lesson 03: where each token stood (paper, section 3.1, equation 1 and appendix D.4)."""
+
+import torch
+import torch.nn.functional as F
+from einops import rearrange
+from torch import Tensor, nn
+
+
+class PositionEmbedding(nn.Module):
+    """Add to every token the vector of its place: (B, N, D) -> (B, N, D). The term E_pos of equation 1.
+
+    Built in lesson 03. `num_tokens` counts the class token, where there is one.
+
+    Raises:
+        ValueError: on forward, where the tokens are not (B, num_tokens, embed_dim).
+    """
+
+    def __init__(self, num_tokens: int, embed_dim: int):
+        super().__init__()
+        self.embedding = nn.Parameter(torch.empty(1, num_tokens, embed_dim))
+        nn.init.trunc_normal_(self.embedding, std=0.02)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        if tokens.shape[1:] != self.embedding.shape[1:]:
+            expected = ("B", *self.embedding.shape[1:])
+            raise ValueError(f"tokens: expected shape {expected}, got {tuple(tokens.shape)}")
+        return tokens + self.embedding  # not +=, which would change the caller's tokens
+
+
+def sincos2d(grid: tuple[int, int], embed_dim: int, temperature: float = 10000.0) -> Tensor:
+    """Fixed positions from sines and cosines: (h*w, D), float32, without a class token.
+
+    The quarters of a vector are sin(x f), cos(x f), sin(y f), cos(y f), with frequencies f that fall
+    from 1 to 1/temperature. Built in lesson 03; arXiv 2205.01580, "Better plain ViT baselines".
+
+    Raises:
+        ValueError: `embed_dim` is not a multiple of 4, or is 4, which leaves one frequency to spread.
+    """
+    if embed_dim % 4 or embed_dim < 8:
+        raise ValueError(f"embed_dim: sincos2d needs a multiple of 4 from 8 up, got {embed_dim}")
+    y, x = torch.meshgrid(torch.arange(grid[0]), torch.arange(grid[1]), indexing="ij")
+    frequency = temperature ** -torch.linspace(0, 1, embed_dim // 4)  # (D/4,)
+    x, y = (place.reshape(-1, 1) * frequency for place in (x, y))  # (h, w) -> (h*w, D/4)
+    return torch.cat([x.sin(), x.cos(), y.sin(), y.cos()], dim=1)  # (h*w, D)
+
+
+RESIZE = {  # how each library's own code resizes positions; a checkpoint expects its own library's way
+    "torchvision": {"mode": "bicubic", "align_corners": True},
+    "transformers": {"mode": "bicubic", "align_corners": False},
+    "timm": {"mode": "bicubic", "align_corners": False, "antialias": True},
+    "jax": {"mode": "bilinear", "align_corners": True},
+}
+
+
+def resize_positions(
+    embedding: Tensor, old_grid: tuple[int, int], new_grid: tuple[int, int], convention: str = "torchvision"
+) -> Tensor:
+    """Stretch positions over another grid: (1, n+h*w, D) -> (1, n+H*W, D); grids are (rows, columns).
+
+    The n tokens before the grid (a class token, say) have no place in the picture and stay as they are.
+    Built in lesson 03; paper, section 3.2.
+
+    Raises:
+        ValueError: fewer positions than `old_grid` has places, or an unknown `convention`.
+    """
+    if convention not in RESIZE:
+        raise ValueError(f"convention: expected one of {sorted(RESIZE)}, got {convention!r}")
+    extra = embedding.shape[1] - old_grid[0] * old_grid[1]
+    if extra < 0:
+        raise ValueError(f"embedding: {embedding.shape[1]} positions are too few for old_grid={old_grid}")
+    prefix, places = embedding[:, :extra], embedding[:, extra:]
+    picture = rearrange(places, "1 (h w) D -> 1 D h w", h=old_grid[0])  # D channels, one pixel a patch
+    picture = F.interpolate(picture, size=new_grid, **RESIZE[convention])
+    return torch.cat([prefix, rearrange(picture, "1 D h w -> 1 (h w) D")], dim=1)

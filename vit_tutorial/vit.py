@@ -1,0 +1,179 @@
+"""Lesson 07: the whole Vision Transformer (arXiv 2010.11929, section 3.1, equations 1 to 4, table 1)."""
+
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor, nn
+
+from .cls_token import ClsToken
+from .encoder import Encoder
+from .head import ClassificationHead
+from .patchify import PatchEmbedding, check_images
+from .position_embedding import PositionEmbedding, sincos2d
+
+
+@dataclass(frozen=True)
+class ViTConfig:
+    """Everything that decides a ViT's shape; the defaults are ViT-B/16. Built in lesson 07.
+
+    `image_size` in pixels, one number for a square or (height, width). `pool="cls"` gives the model a
+    class token, `pool="mean"` leaves it out. `position` is "learned" or "sincos2d" (fixed).
+
+    Raises:
+        TypeError: a size is not an int.
+        ValueError: a size below 1, an image that does not divide into patches, `embed_dim` not into heads,
+            an unknown `pool` or `position`, a dropout outside [0, 1].
+    """
+
+    image_size: int | tuple[int, int] = 224
+    patch_size: int = 16
+    in_channels: int = 3
+    num_classes: int = 1000
+    embed_dim: int = 768
+    depth: int = 12
+    num_heads: int = 12
+    mlp_dim: int = 3072
+    dropout: float = 0.0
+    attention_dropout: float = 0.0
+    pool: str = "cls"
+    position: str = "learned"
+    representation_size: int | None = None
+
+    def __post_init__(self):
+        check_config(self)
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Height and width of the image in pixels."""
+        return self.image_size if isinstance(self.image_size, tuple) else (self.image_size, self.image_size)
+
+    @property
+    def grid(self) -> tuple[int, int]:
+        """Rows and columns of patches."""
+        return self.size[0] // self.patch_size, self.size[1] // self.patch_size
+
+    @property
+    def num_tokens(self) -> int:
+        """Patches, and the class token where there is one."""
+        return self.grid[0] * self.grid[1] + (self.pool == "cls")
+
+
+def check_config(config: ViTConfig) -> None:
+    """Refuse a config that no ViT can have; see `ViTConfig` for what it raises. Built in lesson 07."""
+    names = ["patch_size", "in_channels", "num_classes", "embed_dim", "depth", "num_heads", "mlp_dim"]
+    sizes = [(name, getattr(config, name)) for name in names] + [("image_size", side) for side in config.size]
+    if config.representation_size is not None:
+        sizes.append(("representation_size", config.representation_size))
+    for name, value in sizes:
+        if type(value) is not int:
+            raise TypeError(f"{name}: expected an int, got {value!r}")
+        if value < 1:
+            raise ValueError(f"{name}: expected at least 1, got {value}")
+    if len(config.size) != 2 or any(side % config.patch_size for side in config.size):
+        raise ValueError(f"image_size={config.image_size} does not divide into patch_size={config.patch_size}")
+    if config.embed_dim % config.num_heads:
+        raise ValueError(f"embed_dim={config.embed_dim} does not split into num_heads={config.num_heads} equal heads")
+    for name, allowed in {"pool": ("cls", "mean"), "position": ("learned", "sincos2d")}.items():
+        if getattr(config, name) not in allowed:
+            raise ValueError(f"{name}: expected one of {allowed}, got {getattr(config, name)!r}")
+    for name in ("dropout", "attention_dropout"):
+        if not 0 <= getattr(config, name) <= 1:
+            raise ValueError(f"{name}: expected a probability from 0 to 1, got {getattr(config, name)}")
+
+
+class ViT(nn.Module):
+    """A Vision Transformer: images (B, C, H, W), float -> logits (B, num_classes). Built in lesson 07.
+
+    Raises:
+        TypeError: on forward, images of an integer dtype or no tensor at all.
+        ValueError: on forward, another size or number of channels than the config's, or an empty batch.
+    """
+
+    def __init__(self, config: ViTConfig):
+        super().__init__()
+        c = self.config = config
+        self.patch_embedding = PatchEmbedding(c.patch_size, c.embed_dim, c.in_channels)
+        self.cls_token = ClsToken(c.embed_dim) if c.pool == "cls" else nn.Identity()
+        self.position_embedding = PositionEmbedding(c.num_tokens, c.embed_dim)
+        self.dropout = nn.Dropout(c.dropout)
+        self.encoder = Encoder(c.depth, c.embed_dim, c.num_heads, c.mlp_dim, c.dropout, c.attention_dropout)
+        self.head = ClassificationHead(c.embed_dim, c.num_classes, c.pool, c.representation_size)
+        initialise(self)
+
+    def forward(self, images: Tensor) -> Tensor:
+        check_images(images, self.config.patch_size)
+        if images.shape[-2:] != self.config.size:  # 112x448 has as many patches as 224x224, in other places
+            raise ValueError(f"images: expected {self.config.size} pixels, got {tuple(images.shape[-2:])}")
+        tokens = self.patch_embedding(images)  # (B, C, H, W) -> (B, N, D)
+        tokens = self.cls_token(tokens)  # (B, N, D) -> (B, 1+N, D)
+        tokens = self.position_embedding(tokens)
+        tokens = self.encoder(self.dropout(tokens))
+        return self.head(tokens)  # (B, 1+N, D) -> (B, num_classes)
+
+
+def initialise(model: ViT) -> None:
+    """Start values as in the paper's code, in place. Built in lesson 07.
+
+    Xavier-uniform for each matrix of the blocks (query, key and value are three matrices, stored as one),
+    zero biases, patch projection of variance 1/fan-in, positions N(0, 0.02), class token and last layer 0.
+    """
+    for block in model.encoder.blocks:
+        matrices = [*block.attention.qkv.weight.chunk(3), block.attention.out.weight]
+        for weight in [*matrices, block.mlp.fc1.weight, block.mlp.fc2.weight]:
+            nn.init.xavier_uniform_(weight)
+        for layer in (block.attention.qkv, block.attention.out, block.mlp.fc1, block.mlp.fc2):
+            nn.init.zeros_(layer.bias)
+    convolution = model.patch_embedding.projection
+    nn.init.trunc_normal_(convolution.weight, std=convolution.weight[0].numel() ** -0.5)
+    nn.init.zeros_(convolution.bias)
+    if model.config.position == "sincos2d":
+        places = sincos2d(model.config.grid, model.config.embed_dim)  # (h*w, D)
+        table = torch.zeros_like(model.position_embedding.embedding)  # a class token has no place: zeros
+        table[:, -len(places) :] = places
+        model.position_embedding.embedding = nn.Parameter(table, requires_grad=False)
+
+
+VARIANTS = {  # paper, table 1; Ti and S from DeiT, arXiv 2012.12877
+    f"{size}/{patch}": ViTConfig(
+        patch_size=patch, embed_dim=embed_dim, depth=depth, num_heads=num_heads, mlp_dim=4 * embed_dim
+    )
+    for size, patches, embed_dim, depth, num_heads in [
+        ("Ti", (16,), 192, 12, 3),
+        ("S", (16, 32), 384, 12, 6),
+        ("B", (16, 32), 768, 12, 12),
+        ("L", (16, 32), 1024, 24, 16),
+        ("H", (14,), 1280, 32, 16),
+    ]
+    for patch in patches
+}
+
+
+def vit(variant: str, **changes) -> ViT:
+    """A ViT by its name in the papers: `vit("B/16", num_classes=10)`. Built in lesson 07.
+
+    Raises:
+        ValueError: an unknown variant, or what `ViTConfig` refuses.
+        TypeError: a change that is no field of `ViTConfig`.
+    """
+    if variant not in VARIANTS:
+        raise ValueError(f"variant: expected one of {', '.join(VARIANTS)}, got {variant!r}")
+    return ViT(replace(VARIANTS[variant], **changes))
+
+
+def count_parameters(config: ViTConfig) -> int:
+    """Parameters of `ViT(config)` by closed formula, fixed positions included. Built in lesson 07."""
+    D, M, R = config.embed_dim, config.mlp_dim, config.representation_size
+    patch = (config.in_channels * config.patch_size**2 + 1) * D
+    tokens = config.num_tokens * D + (config.pool == "cls") * D
+    block = 2 * (2 * D) + (D + 1) * 3 * D + (D + 1) * D + (D + 1) * M + (M + 1) * D
+    head = 2 * D + ((D + 1) * R if R else 0) + ((R or D) + 1) * config.num_classes
+    return patch + tokens + config.depth * block + head
+
+
+def count_macs(config: ViTConfig) -> int:
+    """Multiply-adds of one image's forward pass, attention products included. Built in lesson 07."""
+    D, M, N, R = config.embed_dim, config.mlp_dim, config.num_tokens, config.representation_size
+    patch = config.grid[0] * config.grid[1] * config.in_channels * config.patch_size**2 * D
+    block = N * (4 * D * D + 2 * D * M) + 2 * N * N * D
+    head = (D * R if R else 0) + (R or D) * config.num_classes
+    return patch + config.depth * block + head

@@ -1,0 +1,61 @@
+"""Weights of other libraries in our model. Built in lesson 07 for torchvision."""
+
+from collections.abc import Mapping
+
+from torch import Tensor
+
+from .vit import ViT
+
+TORCHVISION = [  # our part of a name, theirs; applied in this order
+    ("cls_token.token", "class_token"),
+    ("position_embedding.embedding", "encoder.pos_embedding"),
+    ("patch_embedding.projection", "conv_proj"),
+    ("encoder.blocks.", "encoder.layers.encoder_layer_"),
+    (".norm1.", ".ln_1."),
+    (".norm2.", ".ln_2."),
+    (".attention.qkv.", ".self_attention.in_proj_"),
+    (".attention.out.", ".self_attention.out_proj."),
+    (".mlp.fc1.", ".mlp.0."),
+    (".mlp.fc2.", ".mlp.3."),
+    ("head.norm.", "encoder.ln."),
+    ("head.pre_logits.0.", "heads.pre_logits."),
+    ("head.linear.", "heads.head."),
+]
+
+
+def rename(name: str, pairs: list[tuple[str, str]]) -> str:
+    """The name of our parameter `name` in another library. Built in lesson 07."""
+    for ours, theirs in pairs:
+        name = name.replace(ours, theirs)
+    return name
+
+
+def load_torchvision(model: ViT, state_dict: Mapping[str, Tensor]) -> None:
+    """Copy the weights of a torchvision VisionTransformer into `model`, in place. Built in lesson 07.
+
+    Every key and every shape must match; otherwise the model stays as it was.
+
+    Raises:
+        TypeError: `state_dict` is not a mapping of tensors.
+        ValueError: keys are missing, extra or of another shape; all of them are listed.
+    """
+    load_exactly(model, state_dict, {name: rename(name, TORCHVISION) for name in model.state_dict()})
+
+
+def load_exactly(model: ViT, state_dict: Mapping[str, Tensor], names: dict[str, str]) -> None:
+    """Copy `state_dict` into `model`, where `names` maps our names to theirs; all or nothing.
+
+    Raises:
+        TypeError, ValueError: see `load_torchvision`.
+    """
+    if not isinstance(state_dict, Mapping) or not all(isinstance(t, Tensor) for t in state_dict.values()):
+        raise TypeError(f"state_dict: expected names with tensors, got {type(state_dict).__name__}")
+    wanted = {names[ours]: tuple(tensor.shape) for ours, tensor in model.state_dict().items()}
+    got = {name: tuple(tensor.shape) for name, tensor in state_dict.items()}
+    faults = [f"missing {name} {wanted[name]}" for name in wanted if name not in got]
+    faults += [f"extra {name} {got[name]}" for name in got if name not in wanted]
+    both = [name for name in wanted if name in got]
+    faults += [f"{name}: expected {wanted[name]}, got {got[name]}" for name in both if wanted[name] != got[name]]
+    if faults:
+        raise ValueError(f"state_dict: {len(faults)} of its entries do not fit this model:\n" + "\n".join(faults))
+    model.load_state_dict({ours: state_dict[theirs] for ours, theirs in names.items()})
