@@ -20,7 +20,7 @@ class MultiHeadAttention(nn.Module):
     def __init__(self, embed_dim: int, num_heads: int, dropout: float = 0.0):
         super().__init__()
         if num_heads < 1 or embed_dim % num_heads:
-            raise ValueError(f"embed_dim={embed_dim} does not split into num_heads={num_heads} equal heads")
+            raise ValueError(f"embed_dim={embed_dim} does not split into num_heads={num_heads} heads")
         self.num_heads = num_heads
         self.dropout = dropout
         self.qkv = nn.Linear(embed_dim, 3 * embed_dim)
@@ -32,7 +32,7 @@ class MultiHeadAttention(nn.Module):
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         q, k, v = self.project(x)  # (B, N, D) -> three of (B, h, N, d)
-        dropout = self.dropout if self.training else 0.0  # the function below does not know about eval()
+        dropout = self.dropout if self.training else 0.0  # SDPA does not know about eval()
         mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=dropout)
         return self.out(rearrange(mixed, "B h N d -> B N (h d)"))
 

@@ -5,7 +5,7 @@ from torch import Tensor, nn
 
 
 class ClsToken(nn.Module):
-    """Put one learned token before the patches: (B, N, D) -> (B, 1+N, D). The term x_class of equation 1.
+    """Put one learned token before the patches: (B, N, D) -> (B, 1+N, D), equation 1's x_class.
 
     Built in lesson 02. It starts at zero, as in the paper's code: its position embedding, and all
     that it reads by attention, make it differ from nothing.

@@ -69,9 +69,10 @@ def _decode(content: bytes, path: str | Path) -> Image.Image:
 
 
 def batch(*names: str, size: int = 224) -> Tensor:
-    """Our photos by name, ready for a model: (B, 3, size, size), float32, from -1 to 1. Built in lesson 00.
+    """Our photos by name, ready for a model: (B, 3, size, size), float32, from -1 to 1.
 
-    Resized so that the shorter side is `size`, cut to the middle square, normalised with 0.5 and 0.5.
+    Built in lesson 00. The shorter side is resized to `size`, the middle square is cut out, and the
+    pixels are normalised with mean 0.5 and deviation 0.5.
 
     Raises:
         FileNotFoundError: no photo of that name.
@@ -85,7 +86,7 @@ def batch(*names: str, size: int = 224) -> Tensor:
             v2.Normalize(mean=[0.5] * 3, std=[0.5] * 3),  # 0..1 -> -1..1
         ]
     )
-    return torch.stack([prepare(photo(name)) for name in names])  # (3, size, size) each -> (B, 3, size, size)
+    return torch.stack([prepare(photo(name)) for name in names])  # (B, 3, size, size)
 
 
 def real_block() -> tuple[dict[str, Tensor], Tensor]:

@@ -7,7 +7,7 @@ from .attention import MultiHeadAttention
 
 
 class MLP(nn.Module):
-    """Each token thinks by itself: two linear layers, an exact GELU between them. (B, N, D) -> (B, N, D).
+    """Each token thinks by itself: two layers, an exact GELU between. (B, N, D) -> (B, N, D).
 
     Built in lesson 05; paper, section 3.1.
     """
@@ -33,7 +33,12 @@ class EncoderBlock(nn.Module):
     """
 
     def __init__(
-        self, embed_dim: int, num_heads: int, mlp_dim: int, dropout: float = 0.0, attention_dropout: float = 0.0
+        self,
+        embed_dim: int,
+        num_heads: int,
+        mlp_dim: int,
+        dropout: float = 0.0,
+        attention_dropout: float = 0.0,
     ):
         super().__init__()
         self.norm1 = nn.LayerNorm(embed_dim, eps=1e-6)

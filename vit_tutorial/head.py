@@ -15,7 +15,13 @@ class ClassificationHead(nn.Module):
         ValueError: `pool` is neither "cls" nor "mean".
     """
 
-    def __init__(self, embed_dim: int, num_classes: int, pool: str = "cls", representation_size: int | None = None):
+    def __init__(
+        self,
+        embed_dim: int,
+        num_classes: int,
+        pool: str = "cls",
+        representation_size: int | None = None,
+    ):
         super().__init__()
         if pool not in ("cls", "mean"):
             raise ValueError(f'pool: expected "cls" or "mean", got {pool!r}')

@@ -17,15 +17,15 @@ def check_images(images: Tensor, patch_size: int) -> None:
         ValueError: a wrong number of dimensions, an empty batch, or sides that do not divide.
     """
     if not isinstance(images, Tensor):
-        raise TypeError(f"images: expected a torch.Tensor (B, C, H, W), got {type(images).__name__}")
+        raise TypeError(f"images: expected a tensor (B, C, H, W), got {type(images).__name__}")
     if images.ndim != 4:
         hint = "; one image becomes a batch of one by image[None]" if images.ndim == 3 else ""
-        raise ValueError(f"images: expected 4 dimensions (B, C, H, W), got shape {tuple(images.shape)}{hint}")
+        raise ValueError(f"images: expected (B, C, H, W), got shape {tuple(images.shape)}{hint}")
     if 0 in images.shape:
-        raise ValueError(f"images: expected at least one image with pixels, got shape {tuple(images.shape)}")
+        raise ValueError(f"images: expected at least one image, got shape {tuple(images.shape)}")
     height, width = images.shape[-2:]
     if patch_size < 1 or height % patch_size or width % patch_size:
-        raise ValueError(f"images: {height}x{width} pixels do not divide into patches of patch_size={patch_size}")
+        raise ValueError(f"images: {height}x{width} pixels do not divide by patch_size={patch_size}")
 
 
 def check_pixels(images: Tensor, in_channels: int) -> None:
@@ -36,9 +36,9 @@ def check_pixels(images: Tensor, in_channels: int) -> None:
         ValueError: the number of channels is not `in_channels`.
     """
     if not images.is_floating_point():
-        raise TypeError(f"images: expected a floating dtype, got {images.dtype}; convert and normalise first")
+        raise TypeError(f"images: expected a floating dtype, got {images.dtype}; normalise first")
     if images.shape[1] != in_channels:
-        raise ValueError(f"images: expected in_channels={in_channels}, got {images.shape[1]} channels")
+        raise ValueError(f"images: expected in_channels={in_channels}, got {images.shape[1]}")
 
 
 def patchify(images: Tensor, patch_size: int) -> Tensor:
@@ -65,14 +65,14 @@ def unpatchify(patches: Tensor, patch_size: int, grid: tuple[int, int]) -> Tenso
     """
     h, w = grid
     if patches.ndim != 3 or patches.shape[1] != h * w or patches.shape[2] % patch_size**2:
-        expected = f"(B, {h * w}, C*{patch_size**2})"
-        raise ValueError(f"patches: expected {expected} for grid={grid}, got {tuple(patches.shape)}")
+        expected = f"(B, {h * w}, C*{patch_size**2}) for grid={grid}"
+        raise ValueError(f"patches: expected {expected}, got {tuple(patches.shape)}")
     pattern = "B (h w) (C P1 P2) -> B C (h P1) (w P2)"
     return rearrange(patches, pattern, h=h, w=w, P1=patch_size, P2=patch_size)
 
 
 class PatchEmbedding(nn.Module):
-    """Project every patch to a vector: (B, C, H, W) -> (B, N, D), float. The term x_p E of equation 1.
+    """Project every patch to a vector: (B, C, H, W) -> (B, N, D), the x_p E of equation 1.
 
     A convolution whose stride equals its kernel is one Linear for all patches.
     Built in lesson 01.
@@ -84,16 +84,17 @@ class PatchEmbedding(nn.Module):
     def __init__(self, patch_size: int, embed_dim: int, in_channels: int = 3):
         super().__init__()
         self.patch_size = patch_size
-        self.projection = nn.Conv2d(in_channels, embed_dim, kernel_size=patch_size, stride=patch_size)
+        self.projection = nn.Conv2d(in_channels, embed_dim, patch_size, stride=patch_size)
 
     def forward(self, images: Tensor) -> Tensor:
         check_images(images, self.patch_size)
         check_pixels(images, self.projection.in_channels)
-        return rearrange(self.projection(images), "B D h w -> B (h w) D")  # (B, C, H, W) -> (B, N, D)
+        feature_map = self.projection(images)  # (B, C, H, W) -> (B, D, H/P, W/P)
+        return rearrange(feature_map, "B D h w -> B (h w) D")
 
 
 class ConvStem(nn.Module):
-    """Some 3x3 convolutions of stride 2 in place of the patch projection: (B, C, H, W) -> (B, N, D).
+    """Convolutions of stride 2 in place of the patch projection: (B, C, H, W) -> (B, N, D).
 
     Each entry of `channels` halves the picture, so four of them stand for patches of 16 pixels.
     Built in lesson 01; arXiv 2106.14881, "Early Convolutions Help Transformers See Better".
@@ -108,8 +109,8 @@ class ConvStem(nn.Module):
         self.in_channels = in_channels
         self.stages = nn.Sequential()
         for before, after in pairwise([in_channels, *channels]):
-            self.stages.append(nn.Conv2d(before, after, kernel_size=3, stride=2, padding=1, bias=False))
-            self.stages.append(nn.BatchNorm2d(after))  # has a bias of its own, so the convolution needs none
+            self.stages.append(nn.Conv2d(before, after, 3, stride=2, padding=1, bias=False))
+            self.stages.append(nn.BatchNorm2d(after))  # brings the bias that the convolution lacks
             self.stages.append(nn.ReLU())
         self.projection = nn.Conv2d(channels[-1], embed_dim, kernel_size=1)
 

@@ -30,6 +30,7 @@ STYLE = {
 
 def show(figure: Figure, alt: str) -> None:
     """Display a figure with its message in words, for screen readers and for text outputs; then close it."""
+    alt = " ".join(alt.split())  # so that a long one may be written over several lines
     picture = io.BytesIO()
     with plt.rc_context(STYLE):
         figure.savefig(picture, format="png", metadata={"Software": None})
@@ -155,6 +156,18 @@ def bars(values: dict[str, float], xlabel: str, form: str = "{:,}") -> Figure:
     return figure
 
 
+def shape_trace(shapes: dict[str, tuple[int, ...]]) -> Figure:
+    """How many numbers travel at each station, with their shapes: one bar a station."""
+    figure, ((axis,),) = canvas(1, 1, 8, 0.42 * len(shapes) + 0.9)
+    sizes = [int(np.prod(shape)) for shape in shapes.values()]
+    drawn = axis.barh([name.replace("_", " ") for name in shapes], sizes, color=PATCH)
+    axis.bar_label(drawn, [str(shape) for shape in shapes.values()], padding=4)
+    axis.invert_yaxis()
+    axis.set_xlabel("numbers for one photo")
+    axis.margins(x=0.3)
+    return figure
+
+
 def similarity(embedding: Tensor, grid: tuple[int, int], places: Sequence[tuple[int, int]]) -> Figure:
     """Cosine similarity of chosen places (row, column) to all places: embedding (h*w, D). Paper, figure 7."""
     unit = torch.nn.functional.normalize(embedding.detach().float(), dim=1)
@@ -177,9 +190,10 @@ def attention_over(image, maps: Sequence[Tensor], queries: Sequence[tuple[int, i
     for axis, weights, (row, column), title in zip(axes[0], maps, queries, titles, strict=True):
         h, w = weights.shape
         axis.imshow(image.mean(-1), cmap="gray", extent=(0, w, h, 0), aspect=height / width * w / h)
-        heat = weights.detach().float().cpu() / weights.max().item()
-        axis.imshow(heat, cmap="inferno", alpha=0.65, extent=(0, w, h, 0), aspect=height / width * w / h)
-        box = Rectangle((column - 0.5, row - 0.5), 2, 2, fill=False, edgecolor="#00E5FF", lw=2)
+        weights = weights.detach().float().cpu()
+        heat = (weights / weights.quantile(0.995)).clamp(max=1) ** 0.5  # a few patches must not hide the rest
+        axis.imshow(heat, cmap="plasma", alpha=0.85 * heat, extent=(0, w, h, 0), aspect=height / width * w / h)
+        box = Rectangle((column - 0.5, row - 0.5), 2, 2, fill=False, edgecolor="#00E5FF", lw=2.5)
         axis.add_patch(box)
         axis.set_title(title)
         axis.axis("off")

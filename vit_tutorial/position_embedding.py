@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 
 class PositionEmbedding(nn.Module):
-    """Add to every token the vector of its place: (B, N, D) -> (B, N, D). The term E_pos of equation 1.
+    """Add to every token the vector of its place: (B, N, D) -> (B, N, D), equation 1's E_pos.
 
     Built in lesson 03. `num_tokens` counts the class token, where there is one.
 
@@ -44,7 +44,7 @@ def sincos2d(grid: tuple[int, int], embed_dim: int, temperature: float = 10000.0
     return torch.cat([x.sin(), x.cos(), y.sin(), y.cos()], dim=1)  # (h*w, D)
 
 
-RESIZE = {  # how each library's own code resizes positions; a checkpoint expects its own library's way
+RESIZE = {  # how each library resizes positions; a checkpoint expects its own library's way
     "torchvision": {"mode": "bicubic", "align_corners": True},
     "transformers": {"mode": "bicubic", "align_corners": False},
     "timm": {"mode": "bicubic", "align_corners": False, "antialias": True},
@@ -53,9 +53,12 @@ RESIZE = {  # how each library's own code resizes positions; a checkpoint expect
 
 
 def resize_positions(
-    embedding: Tensor, old_grid: tuple[int, int], new_grid: tuple[int, int], convention: str = "torchvision"
+    embedding: Tensor,
+    old_grid: tuple[int, int],
+    new_grid: tuple[int, int],
+    convention: str = "torchvision",
 ) -> Tensor:
-    """Stretch positions over another grid: (1, n+h*w, D) -> (1, n+H*W, D); grids are (rows, columns).
+    """Stretch positions over another grid (rows, columns): (1, n+h*w, D) -> (1, n+H*W, D).
 
     The n tokens before the grid (a class token, say) have no place in the picture and stay as they are.
     Built in lesson 03; paper, section 3.2.
@@ -67,8 +70,8 @@ def resize_positions(
         raise ValueError(f"convention: expected one of {sorted(RESIZE)}, got {convention!r}")
     extra = embedding.shape[1] - old_grid[0] * old_grid[1]
     if extra < 0:
-        raise ValueError(f"embedding: {embedding.shape[1]} positions are too few for old_grid={old_grid}")
+        raise ValueError(f"embedding: {embedding.shape[1]} positions, too few for old_grid={old_grid}")
     prefix, places = embedding[:, :extra], embedding[:, extra:]
-    picture = rearrange(places, "1 (h w) D -> 1 D h w", h=old_grid[0])  # D channels, one pixel a patch
+    picture = rearrange(places, "1 (h w) D -> 1 D h w", h=old_grid[0])  # D colours
     picture = F.interpolate(picture, size=new_grid, **RESIZE[convention])
     return torch.cat([prefix, rearrange(picture, "1 D h w -> 1 (h w) D")], dim=1)

@@ -45,7 +45,7 @@ class ViTConfig:
     @property
     def size(self) -> tuple[int, int]:
         """Height and width of the image in pixels."""
-        return self.image_size if isinstance(self.image_size, tuple) else (self.image_size, self.image_size)
+        return self.image_size if isinstance(self.image_size, tuple) else (self.image_size,) * 2
 
     @property
     def grid(self) -> tuple[int, int]:
@@ -59,9 +59,14 @@ class ViTConfig:
 
 
 def check_config(config: ViTConfig) -> None:
-    """Refuse a config that no ViT can have; see `ViTConfig` for what it raises. Built in lesson 07."""
-    names = ["patch_size", "in_channels", "num_classes", "embed_dim", "depth", "num_heads", "mlp_dim"]
-    sizes = [(name, getattr(config, name)) for name in names] + [("image_size", side) for side in config.size]
+    """Refuse a config that no ViT can have; see `ViTConfig` for what it raises.
+
+    Built in lesson 07.
+    """
+    names = ["patch_size", "in_channels", "num_classes", "embed_dim"]
+    names += ["depth", "num_heads", "mlp_dim"]
+    sizes = [(name, getattr(config, name)) for name in names]
+    sizes += [("image_size", side) for side in config.size]
     if config.representation_size is not None:
         sizes.append(("representation_size", config.representation_size))
     for name, value in sizes:
@@ -69,20 +74,23 @@ def check_config(config: ViTConfig) -> None:
             raise TypeError(f"{name}: expected an int, got {value!r}")
         if value < 1:
             raise ValueError(f"{name}: expected at least 1, got {value}")
-    if len(config.size) != 2 or any(side % config.patch_size for side in config.size):
-        raise ValueError(f"image_size={config.image_size} does not divide into patch_size={config.patch_size}")
-    if config.embed_dim % config.num_heads:
-        raise ValueError(f"embed_dim={config.embed_dim} does not split into num_heads={config.num_heads} equal heads")
+    P, D, h = config.patch_size, config.embed_dim, config.num_heads
+    if len(config.size) != 2 or any(side % P for side in config.size):
+        raise ValueError(f"image_size={config.image_size} does not divide by patch_size={P}")
+    if D % h:
+        raise ValueError(f"embed_dim={D} does not split into num_heads={h} equal heads")
     for name, allowed in {"pool": ("cls", "mean"), "position": ("learned", "sincos2d")}.items():
         if getattr(config, name) not in allowed:
             raise ValueError(f"{name}: expected one of {allowed}, got {getattr(config, name)!r}")
     for name in ("dropout", "attention_dropout"):
         if not 0 <= getattr(config, name) <= 1:
-            raise ValueError(f"{name}: expected a probability from 0 to 1, got {getattr(config, name)}")
+            raise ValueError(f"{name}: expected a number from 0 to 1, got {getattr(config, name)}")
 
 
 class ViT(nn.Module):
-    """A Vision Transformer: images (B, C, H, W), float -> logits (B, num_classes). Built in lesson 07.
+    """A Vision Transformer: images (B, C, H, W) -> logits (B, num_classes).
+
+    Built in lesson 07. Images are floats, normalised as the weights expect.
 
     Raises:
         TypeError: on forward, images of an integer dtype or no tensor at all.
@@ -96,14 +104,16 @@ class ViT(nn.Module):
         self.cls_token = ClsToken(c.embed_dim) if c.pool == "cls" else nn.Identity()
         self.position_embedding = PositionEmbedding(c.num_tokens, c.embed_dim)
         self.dropout = nn.Dropout(c.dropout)
-        self.encoder = Encoder(c.depth, c.embed_dim, c.num_heads, c.mlp_dim, c.dropout, c.attention_dropout)
+        dropouts = c.dropout, c.attention_dropout
+        self.encoder = Encoder(c.depth, c.embed_dim, c.num_heads, c.mlp_dim, *dropouts)
         self.head = ClassificationHead(c.embed_dim, c.num_classes, c.pool, c.representation_size)
         initialise(self)
 
     def forward(self, images: Tensor) -> Tensor:
         check_images(images, self.config.patch_size)
-        if images.shape[-2:] != self.config.size:  # 112x448 has as many patches as 224x224, in other places
-            raise ValueError(f"images: expected {self.config.size} pixels, got {tuple(images.shape[-2:])}")
+        size = tuple(images.shape[-2:])
+        if size != self.config.size:  # 112x448 has as many patches as 224x224, in other places
+            raise ValueError(f"images: expected {self.config.size} pixels, got {size}")
         tokens = self.patch_embedding(images)  # (B, C, H, W) -> (B, N, D)
         tokens = self.cls_token(tokens)  # (B, N, D) -> (B, 1+N, D)
         tokens = self.position_embedding(tokens)
@@ -128,23 +138,21 @@ def initialise(model: ViT) -> None:
     nn.init.zeros_(convolution.bias)
     if model.config.position == "sincos2d":
         places = sincos2d(model.config.grid, model.config.embed_dim)  # (h*w, D)
-        table = torch.zeros_like(model.position_embedding.embedding)  # a class token has no place: zeros
+        table = torch.zeros_like(model.position_embedding.embedding)  # a class token gets 0
         table[:, -len(places) :] = places
         model.position_embedding.embedding = nn.Parameter(table, requires_grad=False)
 
 
 VARIANTS = {  # paper, table 1; Ti and S from DeiT, arXiv 2012.12877
-    f"{size}/{patch}": ViTConfig(
-        patch_size=patch, embed_dim=embed_dim, depth=depth, num_heads=num_heads, mlp_dim=4 * embed_dim
-    )
-    for size, patches, embed_dim, depth, num_heads in [
+    f"{size}/{P}": ViTConfig(patch_size=P, embed_dim=D, depth=depth, num_heads=h, mlp_dim=4 * D)
+    for size, patch_sizes, D, depth, h in [
         ("Ti", (16,), 192, 12, 3),
         ("S", (16, 32), 384, 12, 6),
         ("B", (16, 32), 768, 12, 12),
         ("L", (16, 32), 1024, 24, 16),
         ("H", (14,), 1280, 32, 16),
     ]
-    for patch in patches
+    for P in patch_sizes
 }
 
 
@@ -161,7 +169,10 @@ def vit(variant: str, **changes) -> ViT:
 
 
 def count_parameters(config: ViTConfig) -> int:
-    """Parameters of `ViT(config)` by closed formula, fixed positions included. Built in lesson 07."""
+    """Parameters of `ViT(config)` by closed formula, fixed positions included.
+
+    Built in lesson 07.
+    """
     D, M, R = config.embed_dim, config.mlp_dim, config.representation_size
     patch = (config.in_channels * config.patch_size**2 + 1) * D
     tokens = config.num_tokens * D + (config.pool == "cls") * D
@@ -171,7 +182,10 @@ def count_parameters(config: ViTConfig) -> int:
 
 
 def count_macs(config: ViTConfig) -> int:
-    """Multiply-adds of one image's forward pass, attention products included. Built in lesson 07."""
+    """Multiply-adds of one image's forward pass, attention products included.
+
+    Built in lesson 07.
+    """
     D, M, N, R = config.embed_dim, config.mlp_dim, config.num_tokens, config.representation_size
     patch = config.grid[0] * config.grid[1] * config.in_channels * config.patch_size**2 * D
     block = N * (4 * D * D + 2 * D * M) + 2 * N * N * D

@@ -31,15 +31,16 @@ def rename(name: str, pairs: list[tuple[str, str]]) -> str:
 
 
 def load_torchvision(model: ViT, state_dict: Mapping[str, Tensor]) -> None:
-    """Copy the weights of a torchvision VisionTransformer into `model`, in place. Built in lesson 07.
+    """Copy the weights of a torchvision VisionTransformer into `model`, in place.
 
-    Every key and every shape must match; otherwise the model stays as it was.
+    Built in lesson 07. Every key and every shape must match; otherwise the model stays as it was.
 
     Raises:
         TypeError: `state_dict` is not a mapping of tensors.
         ValueError: keys are missing, extra or of another shape; all of them are listed.
     """
-    load_exactly(model, state_dict, {name: rename(name, TORCHVISION) for name in model.state_dict()})
+    names = {name: rename(name, TORCHVISION) for name in model.state_dict()}
+    load_exactly(model, state_dict, names)
 
 
 def load_exactly(model: ViT, state_dict: Mapping[str, Tensor], names: dict[str, str]) -> None:
@@ -48,14 +49,16 @@ def load_exactly(model: ViT, state_dict: Mapping[str, Tensor], names: dict[str, 
     Raises:
         TypeError, ValueError: see `load_torchvision`.
     """
-    if not isinstance(state_dict, Mapping) or not all(isinstance(t, Tensor) for t in state_dict.values()):
+    tensors = state_dict.values() if isinstance(state_dict, Mapping) else [None]
+    if not all(isinstance(tensor, Tensor) for tensor in tensors):
         raise TypeError(f"state_dict: expected names with tensors, got {type(state_dict).__name__}")
     wanted = {names[ours]: tuple(tensor.shape) for ours, tensor in model.state_dict().items()}
     got = {name: tuple(tensor.shape) for name, tensor in state_dict.items()}
     faults = [f"missing {name} {wanted[name]}" for name in wanted if name not in got]
     faults += [f"extra {name} {got[name]}" for name in got if name not in wanted]
-    both = [name for name in wanted if name in got]
-    faults += [f"{name}: expected {wanted[name]}, got {got[name]}" for name in both if wanted[name] != got[name]]
+    both = [name for name in wanted if name in got and wanted[name] != got[name]]
+    faults += [f"{name}: expected {wanted[name]}, got {got[name]}" for name in both]
     if faults:
-        raise ValueError(f"state_dict: {len(faults)} of its entries do not fit this model:\n" + "\n".join(faults))
+        message = f"state_dict: {len(faults)} of its entries do not fit this model:\n"
+        raise ValueError(message + "\n".join(faults))
     model.load_state_dict({ours: state_dict[theirs] for ours, theirs in names.items()})

@@ -1,0 +1,218 @@
+"""Run the lessons and store what they show: python notebooks/store.py [01 04 ...]
+
+For each lesson (all of them without arguments): definitions that the package holds are refreshed from it, the
+lesson is executed from top to bottom, its outputs and measured seconds are stored, its title cell and README's
+table are brought up to date. A second run changes nothing but seconds.
+
+    --repository owner/name    also stamp the Colab badge and the install address into every lesson
+"""
+
+import argparse
+import ast
+import functools
+import importlib
+import inspect
+import json
+import os
+import re
+import sys
+import time
+from datetime import date
+from pathlib import Path
+
+import nbformat
+import torch
+from nbclient import NotebookClient
+
+HERE = Path(__file__).parent
+README = HERE.parent / "README.md"
+TIMES = HERE.parent / "benchmarks" / "results" / "lessons.json"
+LESSONS = sorted(HERE.glob("[0-9][0-9]_*.ipynb"))
+CELL_KEYS = {
+    "jupyter",
+    "nbgrader",
+    "slideshow",
+    "tags",
+    "cellView",
+}  # what a cell's metadata may hold
+SETUP = """\
+import glob, importlib.util, os, subprocess, sys
+if not importlib.util.find_spec("vit_tutorial"):  # a bare runtime such as Colab: see README
+    found = glob.glob("vit_tutorial-*.whl") + glob.glob("drive/MyDrive/vit-tutorial/vit_tutorial-*.whl")
+    source = (found + [os.environ.get("VIT_TUTORIAL_SOURCE")])[0]
+    assert source, "put the wheel of vit_tutorial beside this notebook or into Drive: see README, Colab"
+    subprocess.run([sys.executable, "-m", "pip", "install", "-q", source], check=True)"""
+
+
+@functools.cache
+def built_in(lesson: str) -> dict[str, object]:
+    """Functions and classes of the package whose docstring says "Built in lesson NN", by name."""
+    modules = [
+        "patchify",
+        "cls_token",
+        "position_embedding",
+        "attention",
+        "encoder",
+        "head",
+        "vit",
+        "weights",
+        "data",
+    ]
+    found = {}
+    for module in modules:
+        for name, thing in vars(importlib.import_module(f"vit_tutorial.{module}")).items():
+            ours = getattr(thing, "__module__", "") == f"vit_tutorial.{module}"
+            if ours and f"Built in lesson {lesson}" in " ".join((inspect.getdoc(thing) or "").split()):
+                found[name] = thing
+    return found
+
+
+def definition(thing: object) -> str:
+    """The source of a class or function, each docstring cut to its first line."""
+    source = inspect.getsource(thing)
+    lines = source.splitlines()
+    for node in reversed(list(ast.walk(ast.parse(source)))):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and ast.get_docstring(node):
+            text = node.body[0]
+            indent = " " * text.col_offset
+            lines[text.lineno - 1 : text.end_lineno] = [f'{indent}"""{ast.get_docstring(node).splitlines()[0]}"""']
+    return "\n".join(lines)
+
+
+def refresh(notebook: nbformat.NotebookNode, lesson: str) -> None:
+    """Put the package's code into the cells that hold the last definition of what this lesson builds."""
+    for name, thing in built_in(lesson).items():
+        pattern = re.compile(rf"^(@.*\n)?(class|def) {name}\b")
+        cells = [c for c in notebook.cells if c.cell_type == "code" and pattern.search(c.source)]
+        if cells:
+            cells[-1].source = definition(thing)
+
+
+def minutes(notebook: nbformat.NotebookNode) -> tuple[int, int]:
+    """Minutes to read (150 words or 10 lines of code a minute), and the sum of the exercises' own."""
+    words = lines = 0
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            words += len(cell.source.split())
+        elif not cell.metadata.get("jupyter"):
+            lines += len(cell.source.splitlines())
+    exercises = re.findall(r"difficulty \d of 5 · (\d+) minutes", "\n".join(c.source for c in notebook.cells))
+    return round(words / 150 + lines / 10), sum(map(int, exercises))
+
+
+def describe_times(times: dict) -> str:
+    """The line of the title cell that is generated."""
+    reading, exercises, seconds = (
+        times["minutes_to_read"],
+        times["minutes_of_exercises"],
+        times["seconds_to_run"],
+    )
+    return (
+        f"*About {reading} minutes to read and {exercises} for the exercises; "
+        f"it ran in {seconds:.0f} s on {times['cores']} CPU cores.*"
+    )
+
+
+def stamp(notebook: nbformat.NotebookNode, name: str, repository: str | None) -> None:
+    """The set-up cell, the same in all lessons, and the Colab badge where the repository is known."""
+    source, title = SETUP, notebook.cells[0].source
+    title = re.sub(r"\n\[!\[Open in Colab\].*\n", "\n", title)
+    if repository:
+        link = f"https://colab.research.google.com/github/{repository}/blob/main/notebooks/{name}.ipynb"
+        badge = f"[![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)]({link})"
+        title = title.replace("\n", f"\n{badge}\n", 1)
+        source = source.replace(
+            '"VIT_TUTORIAL_SOURCE"', f'"VIT_TUTORIAL_SOURCE", "git+https://github.com/{repository}"'
+        )
+    notebook.cells[0].source = title
+    setup = next(c for c in notebook.cells if c.cell_type == "code")
+    setup.source = source
+
+
+def normalise(notebook: nbformat.NotebookNode) -> None:
+    """Keep only what a reader needs, so that two runs give the same file."""
+    notebook.metadata = {
+        "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+        "language_info": {"name": "python"},
+    }
+    for cell in notebook.cells:
+        cell.metadata = {key: value for key, value in cell.metadata.items() if key in CELL_KEYS}
+
+
+def execute(notebook: nbformat.NotebookNode) -> float:
+    """Run all cells in a fresh kernel, in place; seconds, the kernel's start included."""
+    start = time.perf_counter()
+    client = NotebookClient(notebook, timeout=300, kernel_name="python3", record_timing=False, store_widget_state=False)
+    client.execute(cwd=str(HERE))
+    return time.perf_counter() - start
+
+
+def write(path: Path, text: str) -> None:
+    """Whole or not at all."""
+    temporary = path.with_suffix(".tmp")
+    temporary.write_text(text, encoding="utf-8")
+    os.replace(temporary, path)
+
+
+def known_repository() -> str | None:
+    """The `owner/name` that the lessons are stamped with, if any."""
+    match = re.search(r"github/([^/]+/[^/]+)/blob", LESSONS[0].read_text(encoding="utf-8")) if LESSONS else None
+    return match and match[1]
+
+
+def readme_table(times: dict) -> str:
+    """The table of lessons in README.md, from the title cells and the measured times."""
+    rows = [
+        "| lesson | what you build | read | exercises | runs in |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for path in LESSONS:
+        title = nbformat.read(path, as_version=4).cells[0].source
+        builds = re.search(r"\*\*You will build\*\* (.+?)\n", title)[1].rstrip(".")
+        t = times[path.stem]
+        spent = f"{t['minutes_to_read']} min | {t['minutes_of_exercises']} min | {t['seconds_to_run']:.0f} s"
+        rows.append(f"| [{path.stem}](notebooks/{path.name}) | {builds} | {spent} |")
+    return "\n".join(rows)
+
+
+def update_readme(times: dict) -> None:
+    text = README.read_text(encoding="utf-8")
+    start, end = "<!-- lessons -->\n", "\n<!-- /lessons -->"
+    head, rest = text.split(start)
+    write(README, head + start + readme_table(times) + end + rest.split(end)[1])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("lessons", nargs="*", help="numbers of lessons, for example 01 04; all if none is given")
+    parser.add_argument("--repository", default=known_repository(), help="owner/name of the project on GitHub")
+    arguments = parser.parse_args()
+    chosen = [p for p in LESSONS if not arguments.lessons or p.stem[:2] in arguments.lessons]
+    if arguments.repository != known_repository():
+        chosen = LESSONS
+    times = json.loads(TIMES.read_text()) if TIMES.exists() else {}
+    for path in chosen:
+        notebook = nbformat.read(path, as_version=4)
+        refresh(notebook, path.stem[:2])
+        stamp(notebook, path.stem, arguments.repository)
+        seconds = execute(notebook)
+        reading, exercises = minutes(notebook)
+        times[path.stem] = {
+            "minutes_to_read": reading,
+            "minutes_of_exercises": exercises,
+            "seconds_to_run": round(seconds, 1),
+            "cores": os.cpu_count(),
+            "torch": torch.__version__,
+            "date": str(date.today()),
+        }
+        notebook.cells[0].source = re.sub(r"\*About .*\*", describe_times(times[path.stem]), notebook.cells[0].source)
+        normalise(notebook)
+        write(path, nbformat.writes(notebook) + "\n")
+        write(TIMES, json.dumps(dict(sorted(times.items())), indent=1) + "\n")
+        print(f"{path.stem}: {seconds:.1f} s", file=sys.stderr)
+    if set(times) == {path.stem for path in LESSONS}:
+        update_readme(times)
+
+
+if __name__ == "__main__":
+    main()
