@@ -44,7 +44,9 @@ def load_torchvision(model: ViT, state_dict: Mapping[str, Tensor]) -> None:
 
 
 def load_exactly(model: ViT, state_dict: Mapping[str, Tensor], names: dict[str, str]) -> None:
-    """Copy `state_dict` into `model`, where `names` maps our names to theirs; all or nothing.
+    """Copy `state_dict` into `model`; `names` maps our names to theirs; all or nothing.
+
+    Built in lesson 07.
 
     Raises:
         TypeError, ValueError: see `load_torchvision`.
