@@ -1,0 +1,19 @@
+"""One thread a process: with two workers on two cores, more threads only wait for each other.
+
+Set here, before torch is imported, so that pytest's workers and the lessons' kernels inherit it.
+"""
+
+import os
+
+import pytest
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.pop("MPLBACKEND", None)  # "agg" would silence the lessons' figures
+os.environ.setdefault("HF_HUB_OFFLINE", "1")  # no test reaches for a network
+
+
+@pytest.fixture(autouse=True)
+def seed():
+    import torch
+
+    torch.manual_seed(0)

@@ -1,0 +1,103 @@
+"""Photos and the trained block: what they are, and what a broken or missing file says."""
+
+import hashlib
+import shutil
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from vit_tutorial import data
+
+SIZES = {"astronaut": (512, 512), "cat": (451, 300), "china": (640, 427), "coffee": (600, 400)}
+SIZES |= {"flower": (640, 427), "rocket": (640, 427)}
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A copy of the data folder that a test may damage."""
+    shutil.copytree(data.FOLDER, tmp_path / "data")
+    monkeypatch.setattr(data, "FOLDER", tmp_path / "data")
+    return tmp_path / "data"
+
+
+def test_every_photo_is_rgb_of_its_size():
+    assert {name: data.photo(name).size for name in data.photos()} == SIZES
+    assert all(data.photo(name).mode == "RGB" for name in data.photos())
+
+
+def test_the_sums_cover_every_file_and_the_readme_names_each_with_its_licence():
+    listed = dict(reversed(line.split()) for line in (data.FOLDER / "SHA256SUMS").read_text().splitlines())
+    files = {p.relative_to(data.FOLDER).as_posix() for p in data.FOLDER.rglob("*") if p.is_file()}
+    assert files - {"README.md", "SHA256SUMS", "LICENSE-APACHE"} == set(listed)
+    readme = (data.FOLDER / "README.md").read_text()
+    for name, recorded in listed.items():
+        assert hashlib.sha256((data.FOLDER / name).read_bytes()).hexdigest() == recorded
+        row = next(line for line in readme.splitlines() if f"`{name}`" in line)
+        assert any(licence in row for licence in ("CC0", "public domain", "CC BY 2.0", "Apache-2.0"))
+
+
+@pytest.mark.parametrize("size", [224, 96])
+def test_batch_equals_pillow_and_numpy(size):
+    images = data.batch("cat", "rocket", size=size)
+    assert images.shape == (2, 3, size, size) and images.dtype == torch.float32
+    photo = data.photo("cat")
+    width, height = round(451 * size / 300), size
+    resized = photo.resize((int(451 * size / 300), height), Image.Resampling.BILINEAR)
+    left = round((resized.width - size) / 2)
+    pixels = np.asarray(resized.crop((left, 0, left + size, size)), dtype=np.float32)
+    expected = torch.from_numpy(pixels).permute(2, 0, 1) / 127.5 - 1
+    assert width >= size
+    torch.testing.assert_close(images[0], expected)
+
+
+def test_real_block_is_what_the_readme_says():
+    weights, tokens = data.real_block()
+    assert tokens.shape == (4096, 384) and tokens.dtype == torch.float32
+    assert weights["attn.qkv.weight"].shape == (1152, 384) and len(weights) == 12
+
+
+@pytest.mark.parametrize("name", ["dog", "", "../cat", "cat.png"])
+def test_an_unknown_photo_is_refused(name):
+    with pytest.raises(FileNotFoundError, match=r"name: no photo .*; there are astronaut, cat, .*rocket"):
+        data.photo(name)
+
+
+@pytest.mark.parametrize("damage", [lambda b: b[:-100], lambda b: b[:50] + b"?" + b[51:], lambda b: b""])
+def test_a_damaged_file_is_named_with_what_to_do(folder, damage):
+    path = folder / "photos" / "cat.png"
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(ValueError, match=r"photos.cat\.png is damaged .* fetch data/photos/cat\.png again"):
+        data.photo("cat")
+    with pytest.raises(ValueError, match="is damaged"):
+        data.batch("rocket", "cat")
+
+
+def test_a_missing_file_is_named_with_what_to_do(folder):
+    (folder / "sam2_block7.safetensors").unlink()
+    with pytest.raises(FileNotFoundError, match="sam2_block7.safetensors is missing: fetch"):
+        data.real_block()
+
+
+def test_a_picture_of_your_own(tmp_path):
+    Image.new("L", (20, 10), 7).save(tmp_path / "grey.png")
+    assert data.open_photo(tmp_path / "grey.png").mode == "RGB"
+    upright = Image.new("RGB", (20, 10))
+    exif = upright.getexif()
+    exif[0x0112] = 6  # the camera was turned by a quarter
+    upright.save(tmp_path / "turned.jpg", exif=exif)
+    assert data.open_photo(tmp_path / "turned.jpg").size == (10, 20)
+
+
+@pytest.mark.parametrize("content", [b"", b"<html>not found</html>", "truncated png", "truncated jpg"])
+def test_a_picture_that_is_none_is_refused(tmp_path, content):
+    path = tmp_path / "picture"
+    if isinstance(content, str):
+        name = {"truncated png": "cat.png", "truncated jpg": "rocket.jpg"}[content]
+        content = (data.FOLDER / "photos" / name).read_bytes()[:20_000]
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match="path: .*picture' is no complete picture"):
+        data.open_photo(path)
+    with pytest.raises(FileNotFoundError, match="path: there is no file"):
+        data.open_photo(tmp_path / "nothing.png")
