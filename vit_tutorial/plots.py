@@ -172,9 +172,10 @@ def similarity(embedding: Tensor, grid: tuple[int, int], places: Sequence[tuple[
     """Cosine similarity of chosen places (row, column) to all places: embedding (h*w, D). Paper, figure 7."""
     unit = torch.nn.functional.normalize(embedding.detach().float(), dim=1)
     maps = (unit @ unit.T).reshape(*grid, *grid)  # (h*w, h*w) -> (h, w, h, w)
+    lowest = min(maps[place].min().item() for place in places)
     figure, axes = canvas(1, len(places), 2.1 * len(places) + 0.5, 2.5)
     for axis, (row, column) in zip(axes[0], places, strict=True):
-        heat = axis.imshow(maps[row, column], vmin=-1, vmax=1, cmap="viridis")
+        heat = axis.imshow(maps[row, column], vmin=lowest, vmax=1, cmap="viridis")
         axis.plot(column, row, "s", color=QUERY, markersize=7, fillstyle="none", markeredgewidth=2)
         axis.set(title=f"row {row}, column {column}", xticks=[], yticks=[])
     figure.colorbar(heat, ax=axes, shrink=0.8, label="cosine similarity")
