@@ -20,9 +20,13 @@ import time
 from datetime import date
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import nbformat
 import torch
 from nbclient import NotebookClient
+
+from vit_tutorial.figure1 import architecture
+from vit_tutorial.plots import STYLE
 
 HERE = Path(__file__).parent
 README = HERE.parent / "README.md"
@@ -38,9 +42,9 @@ CELL_KEYS = {
 SETUP = """\
 import glob, importlib.util, os, subprocess, sys
 if not importlib.util.find_spec("vit_tutorial"):  # a bare runtime such as Colab: see README
-    found = glob.glob("vit_tutorial-*.whl") + glob.glob("drive/MyDrive/vit-tutorial/vit_tutorial-*.whl")
-    source = (found + [os.environ.get("VIT_TUTORIAL_SOURCE")])[0]
-    assert source, "put the wheel of vit_tutorial beside this notebook or into Drive: see README, Colab"
+    wheels = glob.glob("vit_tutorial-*.whl") + glob.glob("drive/MyDrive/vit-tutorial/*.whl")
+    source = [*wheels, os.environ.get("VIT_TUTORIAL_SOURCE")][0]
+    assert source, "put vit_tutorial's wheel beside this notebook or into Drive: README, Colab"
     subprocess.run([sys.executable, "-m", "pip", "install", "-q", source], check=True)"""
 
 
@@ -180,6 +184,8 @@ def update_readme(times: dict) -> None:
     start, end = "<!-- lessons -->\n", "\n<!-- /lessons -->"
     head, rest = text.split(start)
     write(README, head + start + readme_table(times) + end + rest.split(end)[1])
+    with plt.rc_context(STYLE):
+        architecture().savefig(HERE / "figure1.png", metadata={"Software": None})
 
 
 def main() -> None:

@@ -223,6 +223,26 @@ def vit_cls_unused(self, images):
     return self.head(self.encoder(x))
 
 
+def batched_token(self):
+    self.token = nn.Parameter(torch.zeros(2, 1, self.token.shape[-1]))
+
+
+def registers_first(self, x):
+    return torch.cat([self.registers.repeat(len(x), 1, 1), x], 1)
+
+
+def interleaved(x, dim):
+    return right_sincos1d(x, dim).unflatten(1, (2, -1)).mT.flatten(1)
+
+
+def norm_unbiased(x, w, b, eps):
+    return (x - x.mean(-1, True)) / (x.var(-1, keepdim=True) + eps) ** 0.5 * w + b
+
+
+def norm_eps_outside(x, w, b, eps):
+    return (x - x.mean(-1, True)) / (x.std(-1, keepdim=True, correction=0) + eps) * w + b
+
+
 def extra_projection(self):
     self.patch_projection = nn.Linear(self.config.embed_dim, self.config.embed_dim)
 
@@ -256,7 +276,7 @@ MISTAKES = [
     (
         10,
         "cls_token",
-        subclass(vt.ClsToken, init=replace_parameter("token", lambda m: nn.Parameter(torch.zeros(2, 1, m.token.shape[-1])))),
+        subclass(vt.ClsToken, init=batched_token),
         "no batch dimension",
     ),
     (10, "position_embedding", subclass(vt.PositionEmbedding, lambda s, x: x + s.embedding[0, 0]), "same position"),
@@ -297,10 +317,10 @@ MISTAKES = [
     (36, "vit", subclass(vt.ViT, init=extra_projection), "one too many"),
     (None, "num_tokens", lambda h, w, p: h // p * (w // p), "class token"),
     (None, "conv_from_linear", lambda lin, P: _conv(lin, P, lin.bias * 0), "bias is left out"),
-    (None, "sincos1d", lambda x, d: right_sincos1d(x, d).unflatten(1, (2, -1)).mT.flatten(1), "alternate"),
-    (None, "register_tokens", subclass(RegisterTokens, lambda s, x: torch.cat([s.registers.repeat(len(x), 1, 1), x], 1)), "read a register"),
-    (None, "layer_norm", lambda x, w, b, eps: (x - x.mean(-1, True)) / (x.var(-1, keepdim=True) + eps) ** 0.5 * w + b, "D - 1"),
-    (None, "layer_norm", lambda x, w, b, eps: (x - x.mean(-1, True)) / (x.std(-1, keepdim=True, correction=0) + eps) * w + b, "under the root"),
+    (None, "sincos1d", interleaved, "alternate"),
+    (None, "register_tokens", subclass(RegisterTokens, registers_first), "read a register"),
+    (None, "layer_norm", norm_unbiased, "D - 1"),
+    (None, "layer_norm", norm_eps_outside, "under the root"),
     (None, "count_macs", lambda c: vt.count_macs(c) - 2 * c.depth * c.embed_dim * c.num_tokens**2, "16.9 G"),
 ]  # fmt: skip
 

@@ -76,7 +76,7 @@ def test_a_damaged_file_is_named_with_what_to_do(folder, damage):
 
 def test_a_missing_file_is_named_with_what_to_do(folder):
     (folder / "sam2_block7.safetensors").unlink()
-    with pytest.raises(FileNotFoundError, match="sam2_block7.safetensors is missing: fetch"):
+    with pytest.raises(FileNotFoundError, match=r"sam2_block7\.safetensors is missing: fetch"):
         data.real_block()
 
 
@@ -97,7 +97,7 @@ def test_a_picture_that_is_none_is_refused(tmp_path, content):
         name = {"truncated png": "cat.png", "truncated jpg": "rocket.jpg"}[content]
         content = (data.FOLDER / "photos" / name).read_bytes()[:20_000]
     path.write_bytes(content)
-    with pytest.raises(ValueError, match="path: .*picture' is no complete picture"):
+    with pytest.raises(ValueError, match=r"path: .*picture' is no complete picture"):
         data.open_photo(path)
     with pytest.raises(FileNotFoundError, match="path: there is no file"):
         data.open_photo(tmp_path / "nothing.png")

@@ -105,5 +105,5 @@ def test_resize_keeps_what_stands_before_the_grid_and_an_equal_grid(extra):
 def test_resize_refuses_too_few_positions_and_an_unknown_convention():
     with pytest.raises(ValueError, match=r"embedding: 9 positions, too few for old_grid=\(4, 4\)"):
         resize_positions(torch.zeros(1, 9, 4), (4, 4), (2, 2))
-    with pytest.raises(ValueError, match="convention: expected one of .* got 'keras'"):
+    with pytest.raises(ValueError, match=r"convention: expected one of .* got 'keras'"):
         resize_positions(torch.zeros(1, 9, 4), (3, 3), (2, 2), convention="keras")

@@ -1,0 +1,143 @@
+"""The repository as a whole: sizes, imports, environments, wheel, addresses."""
+
+import ast
+import os
+import re
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+SOURCES = sorted((ROOT / "vit_tutorial").rglob("*.py"))
+CORE = ["patchify", "cls_token", "position_embedding", "attention", "encoder", "head", "vit"]
+
+
+def tracked() -> list[Path]:
+    """The files that the repository holds (or would, in an archive without git)."""
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
+    if listed.returncode:
+        skip = {".venv", "build", "dist", "__pycache__", ".pytest_cache", ".hypothesis"}
+        return [p for p in ROOT.rglob("*") if p.is_file() and not skip & set(p.parts)]
+    return [ROOT / line for line in listed.stdout.splitlines() if (ROOT / line).is_file()]
+
+
+def text_files() -> list[Path]:
+    binary = {".png", ".jpg", ".safetensors", ".gz"}
+    return [path for path in tracked() if path.suffix not in binary]
+
+
+def test_the_package_reads_in_an_evening():
+    lines = {path.relative_to(ROOT).as_posix(): len(path.read_text().splitlines()) for path in SOURCES}
+    assert max(lines.values()) <= 250, lines
+    assert sum(lines[f"vit_tutorial/{name}.py"] for name in CORE) <= 1000
+    assert sum(lines.values()) <= 2500
+
+
+def imports_of(name: str) -> set[str]:
+    tree = ast.parse((ROOT / "vit_tutorial" / f"{name}.py").read_text())
+    nodes = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.level == 1]
+    return {part for node in nodes for part in ([node.module] if node.module else [a.name for a in node.names])}
+
+
+def test_imports_run_one_way():
+    for name in ("patchify", "cls_token", "position_embedding", "attention", "head", "data"):
+        assert imports_of(name) == set(), name
+    assert imports_of("encoder") == {"attention"}
+    assert imports_of("vit") == {"cls_token", "encoder", "head", "patchify", "position_embedding"}
+    assert imports_of("weights") == {"vit"}
+
+
+def test_importing_the_package_does_not_import_matplotlib():
+    command = "import sys, vit_tutorial; assert 'matplotlib' not in sys.modules and 'timm' not in sys.modules"
+    subprocess.run([sys.executable, "-c", command], check=True)
+
+
+def test_the_top_level_holds_what_the_readme_names():
+    allowed = {"README.md", "LICENSE", "pyproject.toml", "environment.yml", "conftest.py", "notebooks", "vit_tutorial"}
+    allowed |= {"data", "tests", "benchmarks", ".ci", ".gitignore"}
+    assert {path.relative_to(ROOT).parts[0] for path in tracked()} <= allowed
+
+
+def requirements(extra: str | None = None) -> dict[str, Requirement]:
+    lines = PROJECT["dependencies"] if extra is None else PROJECT["optional-dependencies"][extra]
+    return {r.name: r for r in map(Requirement, lines) if r.name != PROJECT["name"]}
+
+
+def test_lower_bounds_only():
+    for group in (None, *PROJECT["optional-dependencies"]):
+        for requirement in requirements(group).values():
+            assert [s.operator for s in requirement.specifier] == [">="], str(requirement)
+
+
+def test_colabs_own_versions_are_admitted():
+    colab = {"torch": "2.11", "torchvision": "0.26", "numpy": "2.1", "matplotlib": "3.10", "ipython": "7.34"}
+    for name, version in (colab | {"einops": "0.8.2"}).items():
+        assert requirements()[name].specifier.contains(version)
+    assert SpecifierSet(PROJECT["requires-python"]).contains("3.13")
+
+
+def test_environment_yml_is_in_step():
+    environment = yaml.safe_load((ROOT / "environment.yml").read_text())
+    assert environment["name"] == "vit-tutorial"
+    *conda, pip = environment["dependencies"]
+    assert conda[0].startswith("python=3.12") and conda[1] == "pip"
+    assert pip["pip"][-1] == "-e ."
+    listed = {r.name: str(r.specifier) for r in map(Requirement, [*conda[2:], *pip["pip"][:-1]])}
+    wanted = requirements() | requirements("lab") | requirements("test")
+    assert listed == {name: str(r.specifier) for name, r in wanted.items()}
+
+
+def test_the_readmes_commands_are_the_ones_that_ci_and_the_package_know():
+    readme = (ROOT / "README.md").read_text()
+    one, two = re.findall(r"^    (pip install uv && uv run .+)$", readme, re.M)
+    assert "jupyter lab" in one and two.endswith(" pytest")
+    assert set(re.findall(r"--extra (\w+)", readme)) == set(PROJECT["optional-dependencies"])
+    find = next(line for line in (ROOT / ".ci" / "run").read_text().splitlines() if "grep" in line)
+    pattern = re.search(r"grep -E '(.+?)'", find)[1]
+    assert [line.strip() for line in readme.splitlines() if re.search(pattern, line)] == [two]
+
+
+def test_no_address_of_a_registry_no_path_of_a_machine():
+    words = ["pypi" + ".org", "python" + "hosted", "npm" + "js.", "debian" + ".org", "conda.ana" + "conda"]
+    for path in text_files():
+        text = path.read_text(encoding="utf-8")
+        assert not [word for word in words if word in text], path
+        if path.suffix not in {".cfg"} and path.name not in {"test_lessons.py", "LICENSE-APACHE"}:
+            assert not re.search(r"(?<![\w.])/(home|root|work|opt)/", text), path
+
+
+def test_wheel_carries_code_and_data_and_works_elsewhere(tmp_path):
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
+    (wheel,) = tmp_path.glob("vit_tutorial-*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+        archive.extractall(tmp_path / "site")
+    data = {
+        path.relative_to(ROOT / "data").as_posix() for path in tracked() if "data" in path.relative_to(ROOT).parts[:1]
+    }
+    assert {f"vit_tutorial/_data/{name}" for name in data} <= set(names)
+    assert not [name for name in names if name.startswith(("notebooks", "tests", "benchmarks"))]
+    check = (
+        "import vit_tutorial; from vit_tutorial import data;"
+        "assert 'site' in vit_tutorial.__file__ and '_data' in str(data.FOLDER);"
+        "assert data.photo('cat').size == (451, 300) and len(data.real_block()[0]) == 12"
+    )
+    environment = os.environ | {"PYTHONPATH": str(tmp_path / "site")}
+    subprocess.run([sys.executable, "-c", check], cwd=tmp_path, env=environment, check=True)
+
+
+@pytest.mark.parametrize(
+    "command", [["ruff", "check", "."], ["ruff", "format", "--check", "--exclude", "*.ipynb", "."]]
+)
+def test_ruff_has_nothing_to_say(command):
+    result = subprocess.run([sys.executable, "-m", *command], cwd=ROOT, capture_output=True, text=True)
+    assert result.returncode == 0, result.stdout
