@@ -75,8 +75,10 @@ def definition(thing: object) -> str:
     """The source of a class or function, each docstring cut to its first line."""
     source = inspect.getsource(thing)
     lines = source.splitlines()
-    for node in reversed(list(ast.walk(ast.parse(source)))):
-        if isinstance(node, ast.FunctionDef | ast.ClassDef) and ast.get_docstring(node):
+    documented = (ast.FunctionDef, ast.ClassDef)
+    nodes = [node for node in ast.walk(ast.parse(source)) if isinstance(node, documented)]
+    for node in sorted(nodes, key=lambda node: node.lineno, reverse=True):  # from the end, so that line numbers hold
+        if ast.get_docstring(node):
             text = node.body[0]
             indent = " " * text.col_offset
             lines[text.lineno - 1 : text.end_lineno] = [f'{indent}"""{ast.get_docstring(node).splitlines()[0]}"""']
@@ -95,7 +97,7 @@ def refresh(notebook: nbformat.NotebookNode, lesson: str) -> None:
 def minutes(notebook: nbformat.NotebookNode) -> tuple[int, int]:
     """Minutes to read (150 words or 10 lines of code a minute), and the sum of the exercises' own."""
     words = lines = 0
-    for cell in notebook.cells:
+    for cell in notebook.cells[1:]:  # the title cell holds the result
         if cell.cell_type == "markdown":
             words += len(cell.source.split())
         elif not cell.metadata.get("jupyter"):
@@ -193,6 +195,11 @@ def main() -> None:
     parser.add_argument("lessons", nargs="*", help="numbers of lessons, for example 01 04; all if none is given")
     parser.add_argument("--repository", default=known_repository(), help="owner/name of the project on GitHub")
     arguments = parser.parse_args()
+    unknown = set(arguments.lessons) - {p.stem[:2] for p in LESSONS}
+    if unknown:
+        parser.error(f"no lesson {', '.join(sorted(unknown))}; there are {', '.join(p.stem[:2] for p in LESSONS)}")
+    if arguments.repository and not re.fullmatch(r"[\w.-]+/[\w.-]+", arguments.repository):
+        parser.error(f"--repository: expected owner/name, got {arguments.repository!r}")
     chosen = [p for p in LESSONS if not arguments.lessons or p.stem[:2] in arguments.lessons]
     if arguments.repository != known_repository():
         chosen = LESSONS

@@ -243,6 +243,20 @@ def norm_eps_outside(x, w, b, eps):
     return (x - x.mean(-1, True)) / (x.std(-1, keepdim=True, correction=0) + eps) * w + b
 
 
+def head_eps(self, x):
+    x = F.layer_norm(x, x.shape[-1:], self.norm.weight, self.norm.bias)
+    return self.linear(x[:, 0] if self.pool == "cls" else x.mean(1))
+
+
+def head_mean_of_patches(self, x):
+    x = self.norm(x)
+    return self.linear(x[:, 0] if self.pool == "cls" else x[:, 1:].mean(1))
+
+
+def extra_norm(self):
+    self.norm = nn.LayerNorm(self.config.embed_dim)
+
+
 def extra_projection(self):
     self.patch_projection = nn.Linear(self.config.embed_dim, self.config.embed_dim)
 
@@ -315,13 +329,23 @@ MISTAKES = [
     (35, "encoder_block", subclass(vt.EncoderBlock, block_post_norm), "norm_first forgotten"),
     (36, "mlp", subclass(vt.MLP, lambda s, x: s.fc2(F.relu(s.fc1(x)))), "ViT has GELU"),
     (36, "vit", subclass(vt.ViT, init=extra_projection), "one too many"),
+    (16, "head", subclass(vt.ClassificationHead, head_eps), "1e-6"),
+    (19, "head", subclass(vt.ClassificationHead, head_mean_of_patches), "no class token"),
+    (None, "vit", subclass(vt.ViT, init=extra_norm), "final norm is in the head"),
+    (None, "count_parameters", lambda c: right_count(c) - c.embed_dim, "class token is left out"),
+    (None, "count_parameters", lambda c: right_count(c) - 2 * c.embed_dim, "final norm is left out"),
+    (None, "count_parameters", lambda c: right_count(c) - 2 * c.embed_dim * c.depth, "one of the two norms"),
+    (None, "count_parameters", lambda c: right_count(c) - 3 * c.embed_dim * c.depth, "biases of qkv"),
+    (None, "count_macs", lambda c: vt.count_macs(c) * 2, "FLOPs"),
+    (None, "count_macs", lambda c: vt.count_macs(c) - c.depth * c.embed_dim * c.num_tokens**2, "one of attention's"),
+    (None, "count_macs", lambda c: vt.count_macs(c) + c.in_channels * c.patch_size**2 * c.embed_dim, "on the patches"),
     (None, "num_tokens", lambda h, w, p: h // p * (w // p), "class token"),
     (None, "conv_from_linear", lambda lin, P: _conv(lin, P, lin.bias * 0), "bias is left out"),
     (None, "sincos1d", interleaved, "alternate"),
     (None, "register_tokens", subclass(RegisterTokens, registers_first), "read a register"),
     (None, "layer_norm", norm_unbiased, "D - 1"),
     (None, "layer_norm", norm_eps_outside, "under the root"),
-    (None, "count_macs", lambda c: vt.count_macs(c) - 2 * c.depth * c.embed_dim * c.num_tokens**2, "16.9 G"),
+    (None, "count_macs", lambda c: vt.count_macs(c) - 2 * c.depth * c.embed_dim * c.num_tokens**2, "16.85 G"),
 ]  # fmt: skip
 
 
@@ -345,9 +369,17 @@ UNNAMED = [
     ("attention", lambda q, k, v: v, "entries differ"),
     ("num_tokens", lambda h, w, p: 7, "expected 197, got 7"),
     ("mlp", subclass(vt.MLP, lambda s, x: -vt.MLP.forward(s, x)), "entries differ"),
-    ("mlp", subclass(vt.MLP, init=lambda s: s.register_parameter("gain", nn.Parameter(torch.ones(1)))), "no such"),
+    (
+        "mlp",
+        subclass(vt.MLP, init=lambda s: s.register_parameter("gain", nn.Parameter(torch.ones(1)))),
+        "none of that name",
+    ),
     ("vit", subclass(vt.ViT, lambda s, x: vt.ViT.forward(s, x.flip(-1))), "entries differ"),
     ("count_parameters", lambda c: right_count(replace(c, depth=c.depth - 1)), "expected 86567656"),
+    ("count_parameters", lambda c: right_count(c) + 7, "got 86567663"),
+    ("count_parameters", lambda c: right_count(replace(c, mlp_dim=4 * c.embed_dim)), r"expected \d+, got"),
+    ("count_macs", lambda c: vt.count_macs(c) + 1, "expected 17563828224, got 17563828225"),
+    ("mlp", type("Plain", (), {"__init__": lambda self, *sizes: None}), "inherits from nn.Module"),
 ]
 
 

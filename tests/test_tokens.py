@@ -98,12 +98,16 @@ def test_resize_equals_each_library(convention, reference, grids):
 @pytest.mark.parametrize("extra", [0, 1, 5])
 def test_resize_keeps_what_stands_before_the_grid_and_an_equal_grid(extra):
     x = torch.randn(1, extra + 12, 8)
-    assert torch.equal(resize_positions(x, (3, 4), (6, 8))[:, :extra], x[:, :extra])
-    torch.testing.assert_close(resize_positions(x, (3, 4), (3, 4)), x)
+    assert torch.equal(resize_positions(x, (3, 4), (6, 8), num_prefix=extra)[:, :extra], x[:, :extra])
+    torch.testing.assert_close(resize_positions(x, (3, 4), (3, 4), num_prefix=extra), x)
 
 
-def test_resize_refuses_too_few_positions_and_an_unknown_convention():
-    with pytest.raises(ValueError, match=r"embedding: 9 positions, too few for old_grid=\(4, 4\)"):
-        resize_positions(torch.zeros(1, 9, 4), (4, 4), (2, 2))
+@pytest.mark.parametrize("shape", [(1, 9, 4), (1, 16, 4), (1, 18, 4), (17, 4)])
+def test_resize_refuses_positions_that_are_not_the_grid_and_its_prefix(shape):
+    with pytest.raises(ValueError, match=r"embedding: expected \(1, 17, D\), got"):
+        resize_positions(torch.zeros(shape), (4, 4), (2, 2))
+
+
+def test_resize_refuses_an_unknown_convention():
     with pytest.raises(ValueError, match=r"convention: expected one of .* got 'keras'"):
-        resize_positions(torch.zeros(1, 9, 4), (3, 3), (2, 2), convention="keras")
+        resize_positions(torch.zeros(1, 10, 4), (3, 3), (2, 2), convention="keras")

@@ -170,6 +170,17 @@ def test_fixed_positions_are_not_trained_and_leave_the_class_token_alone():
     assert torch.equal(model.position_embedding.embedding[0, 1:], sincos2d((4, 4), 24))
 
 
+def test_weights_with_learned_positions_are_refused_by_a_model_with_fixed_ones():
+    model = ViT(replace(SMALL[0], position="sincos2d"))
+    with pytest.raises(ValueError, match="model: expected position=\"learned\", got 'sincos2d'"):
+        weights.load_torchvision(model, {})
+
+
+def test_pre_logits_start_like_the_patch_projection():
+    layer = ViT(replace(SMALL[0], embed_dim=384, representation_size=300)).head.pre_logits[0]
+    assert layer.weight.var().item() == pytest.approx(1 / 384, rel=0.05) and not layer.bias.any()
+
+
 def test_every_parameter_gets_a_gradient_once_the_head_is_not_zero():
     for pool in ("cls", "mean"):
         model = with_noise(ViT(replace(SMALL[0], pool=pool)))
@@ -183,8 +194,11 @@ WRONG_CONFIGS = [
     ({"embed_dim": 25}, ValueError, "embed_dim=25 does not split into num_heads=3"),
     ({"image_size": 33}, ValueError, "image_size=33 does not divide by patch_size=8"),
     ({"image_size": (32, 33)}, ValueError, r"image_size=\(32, 33\) does not divide"),
-    ({"image_size": (32, 32, 32)}, ValueError, r"image_size=\(32, 32, 32\)"),
-    ({"image_size": "32"}, TypeError, "image_size: expected an int, got '32'"),
+    ({"image_size": (32, 32, 32)}, TypeError, r"image_size: expected an int or \(height, width\), got \(32, 32, 32\)"),
+    ({"dropout": "0.1"}, TypeError, "dropout: expected a number, got '0.1'"),
+    ({"image_size": "32"}, TypeError, r"image_size: expected an int or \(height, width\), got '32'"),
+    ({"image_size": [32, 32]}, TypeError, r"image_size: expected an int or \(height, width\), got \[32, 32\]"),
+    ({"image_size": (32, 8.0)}, TypeError, "image_size: expected an int, got 8.0"),
     ({"patch_size": 8.0}, TypeError, "patch_size: expected an int, got 8.0"),
     ({"depth": 0}, ValueError, "depth: expected at least 1, got 0"),
     ({"num_classes": -1}, ValueError, "num_classes: expected at least 1, got -1"),
@@ -206,6 +220,8 @@ def test_a_config_that_cannot_be_is_refused(changes, error, words):
 def test_an_unknown_variant_or_field_is_refused():
     with pytest.raises(ValueError, match=r"variant: expected one of Ti/16, .*, H/14, got 'B/8'"):
         vit("B/8")
+    with pytest.raises(ValueError, match=r"variant: .* got \['B/16'\]"):
+        vit(["B/16"])
     with pytest.raises(TypeError, match="heads"):
         vit("B/16", heads=3)
 
@@ -244,9 +260,12 @@ def test_a_failed_load_names_every_fault_and_changes_nothing():
         "extra heads.extra (2,)", "heads.head.weight: expected (7, 24), got (9, 24)",
     ):  # fmt: skip
         assert words in str(error.value)
-    for wrong in ("weights.pth", {"class_token": [0.0]}, None):
-        with pytest.raises(TypeError, match="state_dict: expected names with tensors"):
+    for wrong, words in (("weights.pth", "got str"), (None, "got NoneType"), ({"epoch": 3}, "'epoch' holds a int")):
+        with pytest.raises(TypeError, match=f"state_dict: .*{words}"):
             weights.load_torchvision(model, wrong)
+    for wrong in (torch.zeros(7, dtype=torch.int64), torch.zeros(7, device="meta")):
+        with pytest.raises(ValueError, match=r"heads\.head\.bias: expected floating numbers, got"):
+            weights.load_torchvision(model, good | {"heads.head.bias": wrong})
     assert all(torch.equal(before[name], tensor) for name, tensor in model.state_dict().items())
     weights.load_torchvision(model, good)
     assert all(torch.equal(before[name] + 1, tensor) for name, tensor in model.state_dict().items())

@@ -76,7 +76,10 @@ def batch(*names: str, size: int = 224) -> Tensor:
 
     Raises:
         FileNotFoundError: no photo of that name.
+        ValueError: no name at all, or a damaged file.
     """
+    if not names:
+        raise ValueError(f"names: expected at least one of {', '.join(photos())}, got none")
     prepare = v2.Compose(
         [
             v2.Resize(size, antialias=True),

@@ -9,7 +9,8 @@ from .attention import MultiHeadAttention
 class MLP(nn.Module):
     """Each token thinks by itself: two layers, an exact GELU between. (B, N, D) -> (B, N, D).
 
-    Built in lesson 05; paper, section 3.1.
+    Built in lesson 05; paper, section 3.1. Exact GELU as in torchvision and timm; the authors' JAX code
+    takes the tanh approximation.
     """
 
     def __init__(self, embed_dim: int, mlp_dim: int, dropout: float = 0.0):

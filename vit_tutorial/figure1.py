@@ -11,7 +11,7 @@ STEPS = [  # lesson, what happens, shape that leaves it for B/16, x, width, colo
     ("01", "cut into patches,\nproject", "(196, 768)", 2.1, 1.75, PATCH, [PATCH] * 4),
     ("02", "+ class\ntoken", "(197, 768)", 4.15, 1.15, CLS, [CLS] + [PATCH] * 4),
     ("03", "+ positions", "(197, 768)", 5.6, 1.3, PATCH, [CLS] + [PATCH] * 4),
-    ("06", "norm, token 0,\nLinear", "(1000,)", 12.05, 1.5, CLS, [CLS]),
+    ("06", "norm,\ntoken 0,\nLinear", "(1000,)", 12.05, 1.5, CLS, [CLS]),
 ]
 BLOCK = [("05", "norm", 7.5, 0.6, INK), ("04", "attention", 8.25, 1.05, KEY)]
 BLOCK += [("05", "norm", 9.75, 0.6, INK), ("05", "MLP", 10.5, 0.6, VALUE)]
@@ -33,7 +33,7 @@ def architecture(lesson: str = "") -> Figure:
             left = x + width / 2 + 0.22 * (i - len(tokens) / 2)
             axis.add_patch(Rectangle((left, 1.75), 0.17, 0.32, facecolor=token, edgecolor=INK, lw=0.6))
     axis.add_patch(Rectangle((7.2, 0.4), 4.45, 1.75, fill=False, edgecolor=INK, lw=1.2, linestyle="--"))
-    axis.text(9.4, 2.35, "12 blocks: twice a shortcut, and what is added to it", ha="center", fontsize=9.5)
+    axis.text(9.4, 2.35, "12 blocks, each with two shortcuts", ha="center", fontsize=9.5)
     for number, text, x, width, colour in BLOCK:
         _box(axis, text, x, width, 0.65, 1.35, colour, lesson in ("", number))
     axis.text(9.4, 0.02, "(197, 768)", ha="center", fontsize=9.5)
@@ -42,7 +42,12 @@ def architecture(lesson: str = "") -> Figure:
         axis.plot([left, left, plus, plus], [1.0, 1.8, 1.8, 1.12], color=INK, lw=1.2)
         axis.text(plus, 1.0, "+", ha="center", va="center", fontsize=13)
     for start, end in ARROWS:
-        axis.annotate("", (end, 1.0), (start, 1.0), arrowprops={"arrowstyle": "-|>", "color": INK, "lw": 1.2})
+        axis.annotate(
+            "",
+            (end, 1.0),
+            (start, 1.0),
+            arrowprops={"arrowstyle": "-|>,head_width=0.25,head_length=0.3", "color": INK, "lw": 1.2},
+        )
     axis.text(13.9, 1.0, "logits", va="center", fontsize=9.5)
     return figure
 

@@ -27,10 +27,11 @@ class ClassificationHead(nn.Module):
             raise ValueError(f'pool: expected "cls" or "mean", got {pool!r}')
         self.pool = pool
         self.norm = nn.LayerNorm(embed_dim, eps=1e-6)
-        self.pre_logits = nn.Identity()
+        self.pre_logits, width = nn.Identity(), embed_dim
         if representation_size is not None:
-            self.pre_logits = nn.Sequential(nn.Linear(embed_dim, representation_size), nn.Tanh())
-        self.linear = nn.Linear(representation_size or embed_dim, num_classes)
+            width = representation_size
+            self.pre_logits = nn.Sequential(nn.Linear(embed_dim, width), nn.Tanh())
+        self.linear = nn.Linear(width, num_classes)
         nn.init.zeros_(self.linear.weight)
         nn.init.zeros_(self.linear.bias)
 

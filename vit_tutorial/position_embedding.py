@@ -57,21 +57,22 @@ def resize_positions(
     old_grid: tuple[int, int],
     new_grid: tuple[int, int],
     convention: str = "torchvision",
+    num_prefix: int = 1,
 ) -> Tensor:
     """Stretch positions over another grid (rows, columns): (1, n+h*w, D) -> (1, n+H*W, D).
 
-    The n tokens before the grid (a class token, say) have no place in the picture and stay as they are.
-    Built in lesson 03; paper, section 3.2.
+    The n = `num_prefix` tokens before the grid (a class token, say) have no place in the picture and stay
+    as they are. Built in lesson 03; paper, section 3.2.
 
     Raises:
-        ValueError: fewer positions than `old_grid` has places, or an unknown `convention`.
+        ValueError: the positions are not n + h*w, or an unknown `convention`.
     """
     if convention not in RESIZE:
         raise ValueError(f"convention: expected one of {sorted(RESIZE)}, got {convention!r}")
-    extra = embedding.shape[1] - old_grid[0] * old_grid[1]
-    if extra < 0:
-        raise ValueError(f"embedding: {embedding.shape[1]} positions, too few for old_grid={old_grid}")
-    prefix, places = embedding[:, :extra], embedding[:, extra:]
+    expected = num_prefix + old_grid[0] * old_grid[1]
+    if embedding.ndim != 3 or embedding.shape[1] != expected:
+        raise ValueError(f"embedding: expected (1, {expected}, D), got {tuple(embedding.shape)}")
+    prefix, places = embedding[:, :num_prefix], embedding[:, num_prefix:]
     picture = rearrange(places, "1 (h w) D -> 1 D h w", h=old_grid[0])  # D colours
     picture = F.interpolate(picture, size=new_grid, **RESIZE[convention])
     return torch.cat([prefix, rearrange(picture, "1 D h w -> 1 (h w) D")], dim=1)

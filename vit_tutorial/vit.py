@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from .cls_token import ClsToken
 from .encoder import Encoder
 from .head import ClassificationHead
-from .patchify import PatchEmbedding, check_images
+from .patchify import PatchEmbedding
 from .position_embedding import PositionEmbedding, sincos2d
 
 
@@ -20,7 +20,7 @@ class ViTConfig:
     class token, `pool="mean"` leaves it out. `position` is "learned" or "sincos2d" (fixed).
 
     Raises:
-        TypeError: a size is not an int.
+        TypeError: a size is not an int, a dropout no number.
         ValueError: a size below 1, an image that does not divide into patches, `embed_dim` not into heads,
             an unknown `pool` or `position`, a dropout outside [0, 1].
     """
@@ -63,6 +63,8 @@ def check_config(config: ViTConfig) -> None:
 
     Built in lesson 07.
     """
+    if not isinstance(config.image_size, int | tuple) or len(config.size) != 2:
+        raise TypeError(f"image_size: expected an int or (height, width), got {config.image_size!r}")
     names = ["patch_size", "in_channels", "num_classes", "embed_dim"]
     names += ["depth", "num_heads", "mlp_dim"]
     sizes = [(name, getattr(config, name)) for name in names]
@@ -75,7 +77,7 @@ def check_config(config: ViTConfig) -> None:
         if value < 1:
             raise ValueError(f"{name}: expected at least 1, got {value}")
     P, D, h = config.patch_size, config.embed_dim, config.num_heads
-    if len(config.size) != 2 or any(side % P for side in config.size):
+    if any(side % P for side in config.size):
         raise ValueError(f"image_size={config.image_size} does not divide by patch_size={P}")
     if D % h:
         raise ValueError(f"embed_dim={D} does not split into num_heads={h} equal heads")
@@ -83,6 +85,8 @@ def check_config(config: ViTConfig) -> None:
         if getattr(config, name) not in allowed:
             raise ValueError(f"{name}: expected one of {allowed}, got {getattr(config, name)!r}")
     for name in ("dropout", "attention_dropout"):
+        if not isinstance(getattr(config, name), int | float):
+            raise TypeError(f"{name}: expected a number, got {getattr(config, name)!r}")
         if not 0 <= getattr(config, name) <= 1:
             raise ValueError(f"{name}: expected a number from 0 to 1, got {getattr(config, name)}")
 
@@ -110,11 +114,10 @@ class ViT(nn.Module):
         initialise(self)
 
     def forward(self, images: Tensor) -> Tensor:
-        check_images(images, self.config.patch_size)
+        tokens = self.patch_embedding(images)  # (B, C, H, W) -> (B, N, D)
         size = tuple(images.shape[-2:])
         if size != self.config.size:  # 112x448 has as many patches as 224x224, in other places
             raise ValueError(f"images: expected {self.config.size} pixels, got {size}")
-        tokens = self.patch_embedding(images)  # (B, C, H, W) -> (B, N, D)
         tokens = self.cls_token(tokens)  # (B, N, D) -> (B, 1+N, D)
         tokens = self.position_embedding(tokens)
         tokens = self.encoder(self.dropout(tokens))
@@ -122,10 +125,11 @@ class ViT(nn.Module):
 
 
 def initialise(model: ViT) -> None:
-    """Start values as in the paper's code, in place. Built in lesson 07.
+    """Start values after the paper's code, in place. Built in lesson 07.
 
     Xavier-uniform for each matrix of the blocks (query, key and value are three matrices, stored as one),
-    zero biases, patch projection of variance 1/fan-in, positions N(0, 0.02), class token and last layer 0.
+    zero biases, patch projection and pre-logits of variance 1/fan-in, positions N(0, 0.02), class token
+    and last layer 0. (The paper's code draws the MLP's biases with a deviation of 1e-6; ours are 0.)
     """
     for block in model.encoder.blocks:
         matrices = [*block.attention.qkv.weight.chunk(3), block.attention.out.weight]
@@ -133,9 +137,10 @@ def initialise(model: ViT) -> None:
             nn.init.xavier_uniform_(weight)
         for layer in (block.attention.qkv, block.attention.out, block.mlp.fc1, block.mlp.fc2):
             nn.init.zeros_(layer.bias)
-    convolution = model.patch_embedding.projection
-    nn.init.trunc_normal_(convolution.weight, std=convolution.weight[0].numel() ** -0.5)
-    nn.init.zeros_(convolution.bias)
+    for layer in (model.patch_embedding.projection, *model.head.pre_logits.children()):
+        if not isinstance(layer, nn.Tanh):
+            nn.init.trunc_normal_(layer.weight, std=layer.weight[0].numel() ** -0.5)
+            nn.init.zeros_(layer.bias)
     if model.config.position == "sincos2d":
         places = sincos2d(model.config.grid, model.config.embed_dim)  # (h*w, D)
         table = torch.zeros_like(model.position_embedding.embedding)  # a class token gets 0
@@ -143,7 +148,7 @@ def initialise(model: ViT) -> None:
         model.position_embedding.embedding = nn.Parameter(table, requires_grad=False)
 
 
-VARIANTS = {  # paper, table 1; Ti and S from DeiT, arXiv 2012.12877
+VARIANTS = {  # paper, table 1; Ti and S from DeiT (2012.12877), S/32 from 2106.10270
     f"{size}/{P}": ViTConfig(patch_size=P, embed_dim=D, depth=depth, num_heads=h, mlp_dim=4 * D)
     for size, patch_sizes, D, depth, h in [
         ("Ti", (16,), 192, 12, 3),
@@ -163,7 +168,7 @@ def vit(variant: str, **changes) -> ViT:
         ValueError: an unknown variant, or what `ViTConfig` refuses.
         TypeError: a change that is no field of `ViTConfig`.
     """
-    if variant not in VARIANTS:
+    if not isinstance(variant, str) or variant not in VARIANTS:
         raise ValueError(f"variant: expected one of {', '.join(VARIANTS)}, got {variant!r}")
     return ViT(replace(VARIANTS[variant], **changes))
 

@@ -33,12 +33,16 @@ def rename(name: str, pairs: list[tuple[str, str]]) -> str:
 def load_torchvision(model: ViT, state_dict: Mapping[str, Tensor]) -> None:
     """Copy the weights of a torchvision VisionTransformer into `model`, in place.
 
-    Built in lesson 07. Every key and every shape must match; otherwise the model stays as it was.
+    Built in lesson 07. Every key and every shape must match; otherwise the model stays as it was. Pass
+    what `torchvision_model.state_dict()` returns: it has today's names, a downloaded file may have older.
 
     Raises:
         TypeError: `state_dict` is not a mapping of tensors.
-        ValueError: keys are missing, extra or of another shape; all of them are listed.
+        ValueError: keys are missing, extra, of another shape or without floating numbers (all of them are
+            listed), or the model's positions are fixed, while torchvision's are learned.
     """
+    if model.config.position != "learned":
+        raise ValueError(f'model: expected position="learned", got {model.config.position!r}')
     names = {name: rename(name, TORCHVISION) for name in model.state_dict()}
     load_exactly(model, state_dict, names)
 
@@ -51,15 +55,20 @@ def load_exactly(model: ViT, state_dict: Mapping[str, Tensor], names: dict[str, 
     Raises:
         TypeError, ValueError: see `load_torchvision`.
     """
-    tensors = state_dict.values() if isinstance(state_dict, Mapping) else [None]
-    if not all(isinstance(tensor, Tensor) for tensor in tensors):
+    if not isinstance(state_dict, Mapping):
         raise TypeError(f"state_dict: expected names with tensors, got {type(state_dict).__name__}")
+    for name, value in state_dict.items():
+        if not isinstance(value, Tensor):
+            raise TypeError(f"state_dict: {name!r} holds a {type(value).__name__}, expected a tensor")
     wanted = {names[ours]: tuple(tensor.shape) for ours, tensor in model.state_dict().items()}
     got = {name: tuple(tensor.shape) for name, tensor in state_dict.items()}
     faults = [f"missing {name} {wanted[name]}" for name in wanted if name not in got]
     faults += [f"extra {name} {got[name]}" for name in got if name not in wanted]
     both = [name for name in wanted if name in got and wanted[name] != got[name]]
     faults += [f"{name}: expected {wanted[name]}, got {got[name]}" for name in both]
+    for name, tensor in state_dict.items():
+        if tensor.is_meta or not tensor.is_floating_point():
+            faults.append(f"{name}: expected floating numbers, got {tensor.dtype} on {tensor.device}")
     if faults:
         message = f"state_dict: {len(faults)} of its entries do not fit this model:\n"
         raise ValueError(message + "\n".join(faults))

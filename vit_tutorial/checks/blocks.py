@@ -53,7 +53,7 @@ def mlp(yours: type[nn.Module]) -> None:
         {
             "an activation follows the second layer too: the output is never below -0.17.": lambda m, x: F.gelu(m(x)),
             "ReLU; ViT has GELU.": lambda m, x: m.fc2(F.relu(m.fc1(x))),
-            "GELU's tanh approximation; ViT has the exact one.": lambda m, x: m.fc2(
+            "GELU's tanh approximation; ours, torchvision's and timm's is the exact one.": lambda m, x: m.fc2(
                 F.gelu(m.fc1(x), approximate="tanh")
             ),
             "there is no activation: two linear layers are one.": lambda m, x: m.fc2(m.fc1(x)),

@@ -24,6 +24,8 @@ def same(a: Outcome, b: Outcome) -> bool:
         return False
     if isinstance(a, Exception) or isinstance(b, Exception):
         return isinstance(a, Exception) and isinstance(b, Exception)
+    if not isinstance(a, Tensor) and not isinstance(b, Tensor):
+        return a == b  # a count is right or wrong
     a, b = torch.as_tensor(a), torch.as_tensor(b)
     return a.shape == b.shape and torch.allclose(a.double(), b.double(), rtol=1e-4, atol=1e-5, equal_nan=True)
 
@@ -120,8 +122,10 @@ def compare_modules(
         mine = outcome(yours, arguments)
         if isinstance(mine, Exception):
             raise AssertionError(f"{name}({shapes(arguments)}): {describe(mine, torch.empty(0))}") from mine
+        if not isinstance(mine, nn.Module):
+            raise AssertionError(f"{name}: expected a class that inherits from nn.Module, got {yours.__name__}")
         compare_parameters(name, mine, ours, hints or {})
-        mine.load_state_dict(ours.state_dict())
+        mine.load_state_dict(dict(ours.named_parameters()), strict=False)
         pairs.append((mine.eval(), ours))
     inputs = [(seed, *inputs) for seed, (_, inputs) in enumerate(cases)]
     compare(
@@ -142,10 +146,17 @@ def compare_parameters(name: str, mine: nn.Module, ours: nn.Module, hints: dict[
     got = {key: tuple(value.shape) for key, value in mine.named_parameters()}
     for key in [*wanted, *got]:
         if wanted.get(key) != got.get(key):
-            found = f"has shape {got[key]}" if key in got else "is not registered"
-            expected = f"expected shape {wanted[key]}" if key in wanted else "expected no such parameter"
-            hint = hints.get(key if key in wanted else "extra", "")
-            raise AssertionError(f"{name}: the parameter `{key}` {found}, {expected}. {hint}".strip())
+            if key not in wanted:
+                fault = f"there is a parameter `{key}`, expected none of that name"
+                reasons = ["extra " + key.split(".")[0], "extra"]
+            elif key not in got:
+                fault = f"the parameter `{key}` is not registered, expected shape {wanted[key]}"
+                reasons = ["missing", key]
+            else:
+                fault = f"the parameter `{key}` has shape {got[key]}, expected {wanted[key]}"
+                reasons = [key]
+            hint = next((hints[reason] for reason in reasons if reason in hints), "")
+            raise AssertionError(f"{name}: {fault}. {hint}".strip())
 
 
 def randn(*shape: int, seed: int = 0) -> Tensor:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ..head import ClassificationHead
@@ -38,23 +39,34 @@ def head(yours: type[nn.Module]) -> None:
         "ClassificationHead",
         yours,
         ClassificationHead,
-        [((8, 10, pool), (randn(2, 5, 8) * 3,)) for pool in ("cls", "mean")] + [((4, 3, "cls"), (randn(1, 2, 4),))],
+        [((8, 10, pool), (randn(2, 5, 8) * 3,)) for pool in ("cls", "mean")]
+        + [((4, 3, pool), (randn(1, 2, 4) * 1e-3,)) for pool in ("cls", "mean")],
         {
             "softmax in the model: cross_entropy has one already, and two cannot get below a loss of 1.4612 for 10 "
             "classes. Return the logits.": lambda m, x: m(x).softmax(-1),
-            "tanh squashes the logits into -1..1: the loss stays flat. Return them as they are.": lambda m, x: m(
-                x
-            ).tanh(),
+            "tanh squashes the logits into -1..1: the loss stays flat, for 10 classes above 0.79. Return them as they "
+            "are.": lambda m, x: m(x).tanh(),
             "the final norm is missing.": lambda m, x: m.linear(pooled(m, x)),
             "the norm acts after pooling; here it acts before, and for the mean that differs.": lambda m, x: m.linear(
                 m.norm(pooled(m, x))
             ),
             'pool is not used: "mean" must average the tokens.': lambda m, x: m.linear(m.norm(x)[:, 0]),
+            "pool is not used: yours always averages.": lambda m, x: m.linear(m.norm(x).mean(1)),
+            "the mean leaves out token 0; a model with mean pooling has no class token, so all tokens are patches.": (
+                lambda m, x: m.linear(m.norm(x)[:, 0] if m.pool == "cls" else m.norm(x)[:, 1:].mean(1))
+            ),
+            "eps is 1e-5, PyTorch's default; ViT's norms have 1e-6.": lambda m, x: m.linear(
+                pooled(m, F.layer_norm(x, x.shape[-1:], m.norm.weight, m.norm.bias, 1e-5))
+            ),
             "the last token is read; the class token is the first.": lambda m, x: m.linear(
                 m.norm(x)[:, -1] if m.pool == "cls" else m.norm(x).mean(1)
             ),
         },
     )
+
+
+_ODD = ViTConfig((30, 20), 5, 1, 7, 24, 2, 3, 120)  # no constant of the others holds for this one
+_CONFIGS = [(VARIANTS["B/16"],), (VARIANTS["Ti/16"],), (VARIANTS["L/32"],), (_ODD,)]
 
 
 def count_parameters(yours: Callable[[ViTConfig], int]) -> None:
@@ -64,7 +76,7 @@ def count_parameters(yours: Callable[[ViTConfig], int]) -> None:
         "count_parameters",
         yours,
         right,
-        [(VARIANTS[name],) for name in ("B/16", "Ti/16", "L/32")],
+        _CONFIGS,
         {
             "class token and positions are left out, as torchsummary does.": lambda c: (
                 right(c) - (c.num_tokens + 1) * c.embed_dim
@@ -73,7 +85,9 @@ def count_parameters(yours: Callable[[ViTConfig], int]) -> None:
                 right(c) - c.embed_dim
             ),
             "the final norm is left out.": lambda c: right(c) - 2 * c.embed_dim,
-            "one norm a block is counted; there are two.": lambda c: right(c) - c.depth * 2 * c.embed_dim,
+            "2 * embed_dim a block too few: one of the two norms is left out, or the biases of out, fc2.": lambda c: (
+                right(c) - c.depth * 2 * c.embed_dim
+            ),
             "the biases of qkv are left out.": lambda c: right(c) - c.depth * 3 * c.embed_dim,
         },
     )
@@ -86,13 +100,16 @@ def count_macs(yours: Callable[[ViTConfig], int]) -> None:
         "count_macs",
         yours,
         right,
-        [(VARIANTS[name],) for name in ("B/16", "Ti/16", "L/32")],
+        _CONFIGS,
         {
-            "the two products of attention are left out (16.9 G for B/16, as on many model cards).": lambda c: (
+            "the two products of attention are left out (16.85 G for B/16; some model cards say 16.9).": lambda c: (
                 right(c) - c.depth * 2 * c.num_tokens**2 * c.embed_dim
             ),
             "one of attention's two products is left out: scores, and weights times values.": lambda c: (
                 right(c) - c.depth * c.num_tokens**2 * c.embed_dim
+            ),
+            "the patch projection runs on the patches, num_tokens - 1, not on the class token.": lambda c: (
+                right(c) + c.in_channels * c.patch_size**2 * c.embed_dim
             ),
             "these are FLOPs, two for each multiply-add.": lambda c: 2 * right(c),
             "attention's products are counted once a head; the heads share the D features.": lambda c: (
@@ -133,5 +150,9 @@ def vit(yours: type[nn.Module]) -> None:
             "the encoder is not used.": lambda m, x: run(m, x, lambda t: m.position_embedding(m.cls_token(t))),
             "the model ends in softmax: return the logits.": lambda m, x: m(x).softmax(-1),
         },
-        {"extra": "The patch convolution is the whole projection: a second Linear after it is one too many."},
+        {
+            "extra patch_embedding": "The patch convolution is the whole projection: a second Linear is one too many.",
+            "extra patch_projection": "The patch convolution is the whole projection: a second Linear is one too many.",
+            "extra": "The five parts hold all parameters; the final norm is in the head, too.",
+        },
     )

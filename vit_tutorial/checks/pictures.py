@@ -37,7 +37,7 @@ def normalise(yours: Callable[[Tensor], Tensor]) -> None:
         lambda x: x.permute(2, 0, 1) / 127.5 - 1,
         [(x.to(torch.uint8),) for x in pixels],
         {
-            "the axes were renamed by reshape or view, which mixes the colours: use permute(2, 0, 1).": lambda x: (
+            "the numbers were regrouped by reshape or view, which mixes the colours: use permute(2, 0, 1).": lambda x: (
                 x.reshape(x.shape[2], *x.shape[:2]) / 127.5 - 1
             ),
             "the numbers go from 0 to 1, not from -1 to 1.": lambda x: x.permute(2, 0, 1) / 255,

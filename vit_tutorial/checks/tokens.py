@@ -14,9 +14,9 @@ from .core import compare, compare_modules, randn
 
 _UNREGISTERED = (
     "A tensor made in forward, or an nn.Parameter(...).to(device), is no parameter of the module: it never trains. "
-    "Make it in __init__: self.{0} = nn.Parameter(...)."
+    "Make it in __init__, under this name: self.name = nn.Parameter(...)."
 )
-_BATCHED = " And it has no batch dimension: the same for every image, whatever the batch size."
+_BATCHED = "It has no batch dimension, only a leading 1: the same for every image, whatever the batch size."
 
 
 def cls_token(yours: type[nn.Module]) -> None:
@@ -32,7 +32,7 @@ def cls_token(yours: type[nn.Module]) -> None:
             ),
             "the class token is added to every token; it is one more token.": lambda m, x: x + m.token,
         },
-        {"token": _UNREGISTERED.format("token") + _BATCHED},
+        {"missing": _UNREGISTERED, "token": _BATCHED},
     )
 
 
@@ -41,7 +41,7 @@ class RegisterTokens(nn.Module):
 
     def __init__(self, num_registers: int, embed_dim: int):
         super().__init__()
-        self.registers = nn.Parameter(torch.zeros(1, num_registers, embed_dim))
+        self.registers = nn.Parameter(0.02 * torch.randn(1, num_registers, embed_dim))
 
     def forward(self, tokens: Tensor) -> Tensor:
         registers = self.registers.expand(len(tokens), -1, -1)  # (1, R, D) -> (B, R, D)
@@ -64,7 +64,7 @@ def register_tokens(yours: type[nn.Module]) -> None:
             ),
             "the class token is lost.": lambda m, x: torch.cat([m.registers.expand(len(x), -1, -1), x[:, 1:]], dim=1),
         },
-        {"registers": _UNREGISTERED.format("registers") + _BATCHED},
+        {"missing": _UNREGISTERED, "registers": _BATCHED},
     )
 
 
@@ -86,7 +86,7 @@ def position_embedding(yours: type[nn.Module]) -> None:
             "the positions are not used.": lambda m, x: x,
             "the tokens are lost: positions are added to them.": lambda m, x: m.embedding.expand_as(x),
         },
-        {"embedding": _UNREGISTERED.format("embedding") + _BATCHED},
+        {"missing": _UNREGISTERED, "embedding": _BATCHED},
     )
 
 
