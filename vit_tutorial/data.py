@@ -79,7 +79,7 @@ def batch(*names: str, size: int = 224) -> Tensor:
         ValueError: no name at all, or a damaged file.
     """
     if not names:
-        raise ValueError(f"names: expected at least one of {', '.join(photos())}, got none")
+        raise ValueError("names: expected at least one photo, got none")
     prepare = v2.Compose(
         [
             v2.Resize(size, antialias=True),
