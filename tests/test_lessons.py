@@ -4,7 +4,9 @@ import ast
 import inspect
 import json
 import re
+import shutil
 import statistics
+import subprocess
 import sys
 from pathlib import Path
 
@@ -224,6 +226,23 @@ def test_stamping_a_repository_puts_one_badge_and_one_address_and_can_be_undone(
 def test_the_table_in_the_readme_is_up_to_date():
     assert store.readme_table(TIMES) in store.README.read_text(encoding="utf-8")
     assert set(TIMES) == {path.stem for path in LESSONS}
+
+
+def test_readmes_command_makes_the_student_edition(tmp_path):
+    for name in ("00_overview", "02_cls_token"):  # a lesson with functions, one with classes
+        (tmp_path / "notebooks").mkdir(exist_ok=True)
+        shutil.copy(ROOT / "notebooks" / f"{name}.ipynb", tmp_path / "notebooks")
+    command = re.search(r"uv run --extra lab (nbgrader generate_assignment .+)", store.README.read_text())[1]
+    run = subprocess.run([sys.executable, "-m", *command.split()], cwd=tmp_path, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    for path in (tmp_path / "build" / "student" / "notebooks").glob("*.ipynb"):
+        student = nbformat.read(path, as_version=4)
+        text = "\n".join(cell.source for cell in student.cells)
+        original = nbformat.read(ROOT / "notebooks" / path.name, as_version=4)
+        count = sum("### BEGIN SOLUTION" in cell.source for cell in original.cells)
+        assert "SOLUTION" not in text and text.count("raise NotImplementedError()") == count >= 2
+        assert not any(cell.get("outputs") for cell in student.cells)
+    assert len(list((tmp_path / "build" / "student" / "notebooks").glob("*.ipynb"))) == 2
 
 
 def test_a_definition_is_cut_to_the_first_line_of_its_docstrings():
