@@ -68,6 +68,21 @@ def test_small_models_equal_torchvision(config):
     assert difference(ours(images), theirs(images)) < 1e-12
 
 
+@pytest.mark.parametrize(("dropout", "attention_dropout"), [(0.3, 0.0), (0.0, 0.4), (0.2, 0.1)])
+def test_every_dropout_stands_where_torchvision_has_it(dropout, attention_dropout):
+    config = replace(SMALL[0], dropout=dropout, attention_dropout=attention_dropout)
+    theirs = VisionTransformer(32, 8, 2, 3, 24, 48, dropout, attention_dropout, num_classes=7)
+    theirs = with_noise(theirs, size=0.3).double().train()
+    ours = ViT(config).double().train()
+    weights.load_torchvision(ours, theirs.state_dict())
+    images, results = torch.randn(1, 3, 32, 32, dtype=torch.double), []  # one: torchvision's batches lie transposed
+    for model in (ours, theirs, ours):  # same seed, same places in the same order: the same numbers are dropped
+        torch.manual_seed(len(results) // 2)
+        results.append(model(images))
+    assert difference(results[0], results[1]) < 1e-12
+    assert difference(results[0], results[2]) > 1e-3
+
+
 @pytest.mark.parametrize("size", [(32, 32), (24, 40)])
 def test_small_models_equal_timm(size):
     config = ViTConfig(size, 8, 1, 7, 24, 2, 3, 48)
