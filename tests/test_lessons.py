@@ -8,6 +8,7 @@ import shutil
 import statistics
 import subprocess
 import sys
+from html import unescape
 from pathlib import Path
 
 import nbformat
@@ -146,9 +147,14 @@ def test_every_picture_says_in_words_what_it_shows(lesson):
     assert not re.search(r"!\[\]\(|<img(?![^>]*alt=)", lesson.prose)
 
 
-def test_the_export_shows_the_pictures_with_their_words(lesson):
-    html, _ = HTMLExporter().from_notebook_node(lesson)
-    assert "No description has been provided for this image" not in html or "alt=" in html
+def test_the_exported_page_has_the_words_of_each_picture_and_folds_the_solutions(lesson):
+    exporter = HTMLExporter(template_file=str(ROOT / "notebooks" / "export.html.j2"))
+    html, _ = exporter.from_notebook_node(nbformat.from_dict(lesson))
+    pictures = [o for cell in lesson.code for o in cell.outputs if "image/png" in o.get("data", {})]
+    alts = re.findall(r'<img alt="([^"]+)"', html)
+    assert [unescape(alt) for alt in alts] == [o.metadata["image/png"].alt for o in pictures]
+    assert "No description has been provided for this image" not in html
+    assert html.count("<summary>Our solution</summary>") == sum("### BEGIN" in cell.source for cell in lesson.code)
 
 
 # --- the anatomy ---
