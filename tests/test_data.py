@@ -6,6 +6,7 @@ import shutil
 import numpy as np
 import pytest
 import torch
+import torchvision
 from PIL import Image
 
 from vit_tutorial import data
@@ -35,7 +36,7 @@ def test_the_sums_cover_every_file_and_the_readme_names_each_with_its_licence():
     for name, recorded in listed.items():
         assert hashlib.sha256((data.FOLDER / name).read_bytes()).hexdigest() == recorded
         row = next(line for line in readme.splitlines() if f"`{name}`" in line)
-        assert any(licence in row for licence in ("CC0", "public domain", "CC BY 2.0", "Apache-2.0"))
+        assert any(licence in row for licence in ("CC0", "public domain", "CC BY 2.0", "CC BY-SA 3.0", "Apache-2.0"))
 
 
 @pytest.mark.parametrize("size", [224, 96])
@@ -50,6 +51,43 @@ def test_batch_equals_pillow_and_numpy(size):
     expected = torch.from_numpy(pixels).permute(2, 0, 1) / 127.5 - 1
     assert width >= size
     torch.testing.assert_close(images[0], expected)
+
+
+@pytest.mark.parametrize(("split", "n"), [("train", 60_000), ("test", 10_000)])
+def test_mnist_equals_torchvisions_reading_of_the_same_files(split, n, tmp_path):
+    shutil.copytree(data.FOLDER / "mnist", tmp_path / "MNIST" / "raw")
+    theirs = torchvision.datasets.MNIST(tmp_path, train=split == "train", download=True)  # finds the files, unpacks
+    images, labels = data.mnist(split)
+    assert images.shape == (n, 1, 28, 28) and images.dtype == torch.uint8 and labels.dtype == torch.int64
+    assert torch.equal(images[:, 0], theirs.data) and torch.equal(labels, theirs.targets)
+
+
+def test_mnist_is_the_known_one_and_reading_it_writes_nothing(folder):
+    before = sorted(folder.rglob("*"))
+    images, labels = data.mnist("train")
+    assert sorted(folder.rglob("*")) == before
+    assert round(images.float().mean().item() / 255, 4) == 0.1307
+    assert round(images.float().std().item() / 255, 4) == 0.3081
+    assert labels.bincount().tolist() == [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949]
+
+
+@pytest.mark.parametrize("split", ["Train", "val", None, 0])
+def test_another_split_is_refused(split):
+    with pytest.raises(ValueError, match='split: expected "train" or "test", got'):
+        data.mnist(split)
+
+
+def test_a_damaged_or_missing_file_of_mnist_is_named(folder):
+    path = folder / "mnist" / "t10k-images-idx3-ubyte.gz"
+    content = path.read_bytes()
+    for damaged in (content[:-1000], b"\0" + content[1:]):
+        path.write_bytes(damaged)
+        with pytest.raises(ValueError, match=r"t10k-images-idx3-ubyte\.gz is damaged .*git checkout"):
+            data.mnist("test")
+    assert len(data.mnist("train")[0]) == 60_000
+    path.unlink()
+    with pytest.raises(FileNotFoundError, match=r"t10k-images-idx3-ubyte\.gz is missing: fetch"):
+        data.mnist("test")
 
 
 def test_real_block_is_what_the_readme_says():

@@ -1,5 +1,6 @@
-"""Real data that travels with the lessons: photos and one trained block, each checked by its SHA-256."""
+"""Real data that travels with the lessons: photos, MNIST, a trained block, each checked by its SHA-256."""
 
+import gzip
 import hashlib
 import io
 from pathlib import Path
@@ -90,6 +91,24 @@ def batch(*names: str, size: int = 224) -> Tensor:
         ]
     )
     return torch.stack([prepare(photo(name)) for name in names])  # (B, 3, size, size)
+
+
+def mnist(split: str) -> tuple[Tensor, Tensor]:
+    """All of MNIST's "train" (60,000) or "test" (10,000): images (n, 1, 28, 28) uint8, labels (n,) int64.
+
+    Read from the four original files; nothing is written. First used in lesson 08.
+
+    Raises:
+        ValueError: another split, or a damaged file.
+        FileNotFoundError: a file is missing.
+    """
+    if split not in ("train", "test"):
+        raise ValueError(f'split: expected "train" or "test", got {split!r}')
+    name = {"train": "train", "test": "t10k"}[split]
+    pixels = gzip.decompress(read(f"mnist/{name}-images-idx3-ubyte.gz"))[16:]  # 16 bytes of header
+    labels = gzip.decompress(read(f"mnist/{name}-labels-idx1-ubyte.gz"))[8:]
+    images = torch.frombuffer(bytearray(pixels), dtype=torch.uint8).reshape(-1, 1, 28, 28)
+    return images, torch.frombuffer(bytearray(labels), dtype=torch.uint8).long()
 
 
 def real_block() -> tuple[dict[str, Tensor], Tensor]:
