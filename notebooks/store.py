@@ -148,7 +148,8 @@ def normalise(notebook: nbformat.NotebookNode) -> None:
 def execute(notebook: nbformat.NotebookNode) -> float:
     """Run all cells in a fresh kernel, in place; seconds, the kernel's start included."""
     start = time.perf_counter()
-    client = NotebookClient(notebook, timeout=300, kernel_name="python3", record_timing=False, store_widget_state=False)
+    options = {"record_timing": False, "store_widget_state": False, "coalesce_streams": True}
+    client = NotebookClient(notebook, timeout=300, kernel_name="python3", **options)
     client.execute(cwd=str(HERE))
     return time.perf_counter() - start
 
