@@ -81,7 +81,8 @@ def definition(thing: object) -> str:
         if ast.get_docstring(node):
             text = node.body[0]
             indent = " " * text.col_offset
-            lines[text.lineno - 1 : text.end_lineno] = [f'{indent}"""{ast.get_docstring(node).splitlines()[0]}"""']
+            first = re.sub(r" Built in lesson \d\d\.|; see .*(?=\.)", "", ast.get_docstring(node).splitlines()[0])
+            lines[text.lineno - 1 : text.end_lineno] = [f'{indent}"""{first}"""']
     return "\n".join(lines)
 
 

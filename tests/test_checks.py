@@ -4,6 +4,7 @@ The wrong answers are written as learners write them, not as the checks spell th
 its number in the list of real mistakes this project keeps.
 """
 
+import importlib
 import math
 from dataclasses import replace
 
@@ -15,6 +16,7 @@ from torch import nn
 
 import vit_tutorial as vt
 from vit_tutorial import checks
+from vit_tutorial.checks import core
 from vit_tutorial.checks.tokens import RegisterTokens
 
 # --- right answers, most of them spelled otherwise than in the package ---
@@ -265,6 +267,30 @@ def wrong_sum(c):
     return vt.count_parameters(c) - c.embed_dim * (c.num_tokens + 1)
 
 
+def one_position():
+    def init(self):
+        self.embedding = nn.Parameter(torch.zeros(1, 1, self.embedding.shape[-1]))
+
+    return subclass(vt.PositionEmbedding, init=init)
+
+
+def without(part, base=vt.ViT):
+    return subclass(base, init=lambda self: setattr(self, part, nn.Identity()))
+
+
+def block_with_one_norm():
+    def init(self):
+        self.norm = self.norm1
+        del self.norm1, self.norm2
+
+    return subclass(vt.EncoderBlock, init=init)
+
+
+def mha_dropout_on_output(self, x):
+    mixed = F.scaled_dot_product_attention(*self.project(x))
+    return F.dropout(self.out(rearrange(mixed, "B h N d -> B N (h d)")), self.dropout, self.training)
+
+
 MISTAKES = [
     (1, "attention", lambda q, k, v: (q @ k.mT).softmax(-1) / math.sqrt(q.shape[-1]) @ v, "after the softmax"),
     (1, "multi_head_attention", mha(lambda s, q, k, v: (q @ k.mT).softmax(-1) * q.shape[-1] ** -0.5 @ v), "after the"),
@@ -328,7 +354,7 @@ MISTAKES = [
     (32, "count_parameters", wrong_sum, "torchsummary"),
     (35, "encoder_block", subclass(vt.EncoderBlock, block_post_norm), "norm_first forgotten"),
     (36, "mlp", subclass(vt.MLP, lambda s, x: s.fc2(F.relu(s.fc1(x)))), "ViT has GELU"),
-    (36, "vit", subclass(vt.ViT, init=extra_projection), "one too many"),
+    (36, "vit", subclass(vt.ViT, init=extra_projection), "One projection too many"),
     (16, "head", subclass(vt.ClassificationHead, head_eps), "1e-6"),
     (19, "head", subclass(vt.ClassificationHead, head_mean_of_patches), "no class token"),
     (None, "vit", subclass(vt.ViT, init=extra_norm), "final norm is in the head"),
@@ -340,6 +366,12 @@ MISTAKES = [
     (None, "count_macs", lambda c: vt.count_macs(c) - c.depth * c.embed_dim * c.num_tokens**2, "one of attention's"),
     (None, "count_macs", lambda c: vt.count_macs(c) + c.in_channels * c.patch_size**2 * c.embed_dim, "on the patches"),
     (None, "num_tokens", lambda h, w, p: h // p * (w // p), "class token"),
+    (10, "position_embedding", one_position(), "One position for all"),
+    (12, "vit", without("position_embedding"), "Without positions"),
+    (16, "head", without("norm", vt.ClassificationHead), "final norm is missing"),
+    (17, "encoder_block", block_with_one_norm(), "parameters fewer"),
+    (19, "vit", without("cls_token"), "no class token"),
+    (24, "multi_head_attention", subclass(vt.MultiHeadAttention, mha_dropout_on_output), "acts on the output"),
     (None, "conv_from_linear", lambda lin, P: _conv(lin, P, lin.bias * 0), "bias is left out"),
     (None, "sincos1d", interleaved, "alternate"),
     (None, "register_tokens", subclass(RegisterTokens, registers_first), "read a register"),
@@ -356,9 +388,36 @@ def _conv(linear, P, bias):
 
 
 @pytest.mark.parametrize(("number", "name", "wrong", "words"), MISTAKES)
-def test_a_known_mistake_is_named(number, name, wrong, words):
+def test_a_known_mistake_is_named(number, name, wrong, words, capsys):
     with pytest.raises(AssertionError, match=words):
         getattr(checks, name)(wrong)
+    assert capsys.readouterr().out == ""  # nothing is called right first
+
+
+def named_by(name, monkeypatch):
+    """Each sentence of a check with an answer that makes this mistake, and the check's own reference cases."""
+    caught = {}
+
+    def spy(exercise, yours, reference, cases, mistakes, also=None):
+        caught.update(exercise=exercise, reference=reference, cases=cases, mistakes=mistakes)
+
+    for module in ("core", "pictures", "tokens", "heads", "blocks", "models"):
+        target = importlib.import_module(f"vit_tutorial.checks.{module}")
+        if hasattr(target, "compare"):
+            monkeypatch.setattr(target, "compare", spy)
+    getattr(checks, name)(RIGHT[name])
+    monkeypatch.undo()
+    return caught
+
+
+@pytest.mark.parametrize("name", checks.__all__)
+def test_every_sentence_of_a_check_is_said_for_its_mistake_and_no_other(name, monkeypatch):
+    known = named_by(name, monkeypatch)
+    assert len(known["mistakes"]) >= 2
+    for sentence, mistaken in known["mistakes"].items():
+        with pytest.raises(AssertionError) as error:
+            core.compare(known["exercise"], mistaken, known["reference"], known["cases"], known["mistakes"])
+        assert str(error.value) == f"{known['exercise']}: {sentence}"
 
 
 UNNAMED = [
@@ -368,6 +427,8 @@ UNNAMED = [
     ("patchify", lambda x, P: 1 / 0, "stopped with ZeroDivisionError"),
     ("attention", lambda q, k, v: v, "entries differ"),
     ("num_tokens", lambda h, w, p: 7, "expected 197, got 7"),
+    ("num_tokens", lambda h, w, p: h / p * w / p + 1, "expected a int, got a float"),
+    ("conv_from_linear", lambda linear, P: None, "expected an nn.Conv2d"),
     ("mlp", subclass(vt.MLP, lambda s, x: -vt.MLP.forward(s, x)), "entries differ"),
     (
         "mlp",

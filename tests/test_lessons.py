@@ -3,6 +3,7 @@
 import ast
 import inspect
 import json
+import os
 import re
 import shutil
 import statistics
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+import torch
 from nbconvert import HTMLExporter
 
 import vit_tutorial
@@ -171,6 +173,17 @@ def test_a_lesson_has_its_parts(lesson):
     assert len(re.findall(r"^\d\. ", recap.split("<details>")[0], re.M)) == 3
     assert len(re.findall(r"^\d\. ", recap.split("<details>")[1], re.M)) == 3
     assert sum(cell.source.count("assert ") for cell in lesson.code) >= 6
+    assert lesson.prose.lower().count("**predict") >= 4
+
+
+def test_the_lines_that_lesson_07_quotes_are_in_the_code():
+    table = nbformat.read(LESSONS[7], as_version=4)
+    rows = [line for cell in table.cells for line in cell.source.splitlines() if re.match(r"\| \(\d\) ", line)]
+    source = inspect.getsource(vit_tutorial.EncoderBlock) + inspect.getsource(vit_tutorial.ViT.forward)
+    source += inspect.getsource(vit_tutorial.ClassificationHead)
+    quoted = [code for row in rows for code in re.findall(r"`([^`]+)`", row.split("|")[2])]
+    assert len(rows) == 4 and len(quoted) >= 8
+    assert not [code for code in quoted if code not in source]
 
 
 def test_links_between_lessons_lead_somewhere(lesson):
@@ -239,14 +252,21 @@ def test_readmes_command_makes_the_student_edition(tmp_path):
         (tmp_path / "notebooks").mkdir(exist_ok=True)
         shutil.copy(ROOT / "notebooks" / f"{name}.ipynb", tmp_path / "notebooks")
     command = re.search(r"uv run --extra lab (nbgrader generate_assignment .+)", store.README.read_text())[1]
-    run = subprocess.run([sys.executable, "-m", *command.split()], cwd=tmp_path, capture_output=True, text=True)
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])  # nbgrader calls alembic
+    command = [sys.executable, "-m", *command.split()]
+    run = subprocess.run(command, cwd=tmp_path, env=os.environ | {"PATH": path}, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
     for path in (tmp_path / "build" / "student" / "notebooks").glob("*.ipynb"):
         student = nbformat.read(path, as_version=4)
         text = "\n".join(cell.source for cell in student.cells)
         original = nbformat.read(ROOT / "notebooks" / path.name, as_version=4)
-        count = sum("### BEGIN SOLUTION" in cell.source for cell in original.cells)
+        count = sum(cell.source.count("### BEGIN SOLUTION") for cell in original.cells)
         assert "SOLUTION" not in text and text.count("raise NotImplementedError()") == count >= 2
+        stubs = [cell.source for cell in student.cells if cell.metadata.get("nbgrader", {}).get("solution")]
+        tests = [cell.source for cell in student.cells if cell.metadata.get("nbgrader", {}).get("grade")]
+        for stub, check in zip(stubs, tests, strict=True):
+            with pytest.raises(AssertionError, match="nothing is written yet"):
+                exec(f"{stub}\n{check}", {"checks": checks, "nn": torch.nn, "torch": torch})
         assert not any(cell.get("outputs") for cell in student.cells)
     assert len(list((tmp_path / "build" / "student" / "notebooks").glob("*.ipynb"))) == 2
 

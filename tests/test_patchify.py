@@ -74,6 +74,11 @@ def test_bad_images_are_refused(what, images, error, words):
 def test_bad_patch_size_and_bad_pixels_are_refused():
     with pytest.raises(ValueError, match="patch_size=0"):
         patchify(IMAGES, 0)
+    for wrong in (4.0, "4", None):
+        with pytest.raises(TypeError, match="patch_size: expected an int, got"):
+            patchify(IMAGES, wrong)
+    with pytest.raises(ValueError, match="patch_size: expected at least 1, got 0"):
+        unpatchify(patchify(IMAGES, 4), 0, (2, 2))
     for module in (PatchEmbedding(4, 8), ConvStem([4, 8], 8)):
         with pytest.raises(TypeError, match=r"expected a floating dtype, got torch.uint8"):
             module(IMAGES.to(torch.uint8))

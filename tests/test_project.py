@@ -43,6 +43,9 @@ def test_the_package_reads_in_an_evening():
 
 def imports_of(name: str) -> set[str]:
     tree = ast.parse((ROOT / "vit_tutorial" / f"{name}.py").read_text())
+    whole = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+    whole |= {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and not node.level}
+    assert not [module for module in whole if module.split(".")[0] in ("vit_tutorial", "matplotlib", "IPython")], name
     nodes = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.level == 1]
     return {part for node in nodes for part in ([node.module] if node.module else [a.name for a in node.names])}
 

@@ -95,12 +95,23 @@ def test_small_models_equal_timm(size):
     assert difference(ours(images), theirs.double().eval()(images)) < 1e-12
 
 
-def test_mean_pooling_with_fixed_positions_equals_vit_pytorch():
+@pytest.mark.parametrize("position", ["learned", "sincos2d"])
+def test_mean_pooling_equals_timm(position):
+    config = ViTConfig(32, 8, 3, 7, 24, 2, 3, 48, pool="mean", position=position)
+    ours = with_noise(ViT(config), size=0.3).double()
+    theirs = timm.models.VisionTransformer(
+        img_size=32, patch_size=8, num_classes=7, embed_dim=24, depth=2, num_heads=3, mlp_ratio=2,
+        global_pool="avg", class_token=False, fc_norm=False,
+    ).double().eval()  # fmt: skip
+    theirs.load_state_dict({weights.rename(name, TIMM): t for name, t in ours.state_dict().items()})
+    images = torch.randn(3, 3, 32, 32, dtype=torch.double)
+    assert difference(ours(images), theirs(images)) < 1e-12
+
+
+def test_fixed_positions_equal_vit_pytorch():
     from vit_pytorch.simple_vit import SimpleViT
 
-    config = ViTConfig(32, 8, 3, 7, 24, 2, 3, 48, pool="mean", position="sincos2d")
-    ours = with_noise(ViT(config), size=0.0)
-    assert torch.equal(ours.position_embedding.embedding[0], sincos2d((4, 4), 24))
+    ours = ViT(ViTConfig(32, 8, 3, 7, 24, 2, 3, 48, pool="mean", position="sincos2d"))
     theirs = SimpleViT(image_size=32, patch_size=8, num_classes=7, dim=24, depth=2, heads=3, mlp_dim=48, dim_head=8)
     torch.testing.assert_close(theirs.pos_embedding, ours.position_embedding.embedding[0])
 
@@ -187,6 +198,8 @@ def test_fixed_positions_are_not_trained_and_leave_the_class_token_alone():
 
 def test_weights_with_learned_positions_are_refused_by_a_model_with_fixed_ones():
     model = ViT(replace(SMALL[0], position="sincos2d"))
+    with pytest.raises(TypeError, match="model: expected a ViT, got dict"):
+        weights.load_torchvision({}, model)
     with pytest.raises(ValueError, match="model: expected position=\"learned\", got 'sincos2d'"):
         weights.load_torchvision(model, {})
 
@@ -221,6 +234,7 @@ WRONG_CONFIGS = [
     ({"representation_size": 0}, ValueError, "representation_size: expected at least 1, got 0"),
     ({"pool": "max"}, ValueError, r"pool: expected one of \('cls', 'mean'\), got 'max'"),
     ({"position": "none"}, ValueError, r"position: expected one of \('learned', 'sincos2d'\), got 'none'"),
+    ({"embed_dim": 6, "position": "sincos2d"}, ValueError, "embed_dim: sincos2d needs a multiple of 4"),
     ({"dropout": 1.5}, ValueError, "dropout: expected a number from 0 to 1, got 1.5"),
     ({"attention_dropout": -0.1}, ValueError, "attention_dropout: expected a number from 0 to 1, got -0.1"),
 ]
@@ -237,6 +251,8 @@ def test_an_unknown_variant_or_field_is_refused():
         vit("B/8")
     with pytest.raises(ValueError, match=r"variant: .* got \['B/16'\]"):
         vit(["B/16"])
+    with pytest.raises(TypeError, match=r"config: expected a ViTConfig, got 'B/16'; by name it is vit"):
+        ViT("B/16")
     with pytest.raises(TypeError, match="heads"):
         vit("B/16", heads=3)
 
@@ -246,7 +262,7 @@ def test_an_unknown_variant_or_field_is_refused():
     [
         (torch.zeros(1, 3, 16, 64), ValueError, r"expected \(32, 32\) pixels, got \(16, 64\)"),  # as many patches
         (torch.zeros(1, 3, 40, 40), ValueError, r"expected \(32, 32\) pixels, got \(40, 40\)"),
-        (torch.zeros(1, 3, 33, 32), ValueError, "33x32 pixels do not divide by patch_size=8"),
+        (torch.zeros(1, 3, 33, 32), ValueError, r"expected \(32, 32\) pixels, got \(33, 32\)"),
         (torch.zeros(1, 4, 32, 32), ValueError, "expected in_channels=3, got 4"),
         (torch.zeros(3, 32, 32), ValueError, r"expected \(B, C, H, W\), got shape \(3, 32, 32\)"),
         (torch.zeros(0, 3, 32, 32), ValueError, "at least one image"),

@@ -5,7 +5,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch, Rectangle
 
 from . import data
-from .plots import CLS, INK, KEY, PATCH, VALUE, as_picture, canvas
+from .plots import CLS, INK, PATCH, SLATE, as_picture, canvas
 
 STEPS = [  # lesson, what happens, shape that leaves it for B/16, x, width, colour, the tokens drawn above
     ("01", "cut into patches,\nproject", "(196, 768)", 2.1, 1.75, PATCH, [PATCH] * 4),
@@ -13,8 +13,8 @@ STEPS = [  # lesson, what happens, shape that leaves it for B/16, x, width, colo
     ("03", "+ positions", "(197, 768)", 5.6, 1.3, PATCH, [CLS] + [PATCH] * 4),
     ("06", "norm,\ntoken 0,\nLinear", "(1000,)", 12.05, 1.5, CLS, [CLS]),
 ]
-BLOCK = [("05", "norm", 7.5, 0.6, INK), ("04", "attention", 8.25, 1.05, KEY)]
-BLOCK += [("05", "norm", 9.75, 0.6, INK), ("05", "MLP", 10.5, 0.6, VALUE)]
+BLOCK = [("05", "norm", 7.5, 0.6, INK), ("04", "attention", 8.25, 1.05, SLATE)]
+BLOCK += [("05", "norm", 9.75, 0.6, INK), ("05", "MLP", 10.5, 0.6, SLATE)]
 ARROWS = [(1.75, 2.1), (3.85, 4.15), (5.3, 5.6), (6.9, 7.5), (8.1, 8.25), (9.3, 9.43), (9.6, 9.75), (10.35, 10.5)]
 ARROWS += [(11.1, 11.23), (11.42, 12.05), (13.55, 13.85)]
 
@@ -64,5 +64,5 @@ def _box(axis: Axes, text: str, x: float, width: float, low: float, high: float,
     frame = FancyBboxPatch((x, low), width, high - low, boxstyle="round,pad=0,rounding_size=0.12", zorder=2)
     frame.set(facecolor=colour if lit else "white", edgecolor=colour if lit else "#999999")
     axis.add_patch(frame)
-    ink = "white" if lit and colour in (KEY, INK, VALUE) else INK if lit else "#777777"
+    ink = "white" if lit and colour in (SLATE, INK) else INK if lit else "#777777"
     axis.text(x + width / 2, (low + high) / 2, text, ha="center", va="center", fontsize=9.5, color=ink, zorder=3)

@@ -13,7 +13,7 @@ def check_images(images: Tensor, patch_size: int) -> None:
     Built in lesson 01.
 
     Raises:
-        TypeError: `images` is not a tensor.
+        TypeError: `images` is not a tensor or `patch_size` not an int.
         ValueError: a wrong number of dimensions, an empty batch, or sides that do not divide.
     """
     if not isinstance(images, Tensor):
@@ -23,6 +23,8 @@ def check_images(images: Tensor, patch_size: int) -> None:
         raise ValueError(f"images: expected (B, C, H, W), got shape {tuple(images.shape)}{hint}")
     if 0 in images.shape:
         raise ValueError(f"images: expected at least one image, got shape {tuple(images.shape)}")
+    if type(patch_size) is not int:
+        raise TypeError(f"patch_size: expected an int, got {patch_size!r}")
     height, width = images.shape[-2:]
     if patch_size < 1 or height % patch_size or width % patch_size:
         raise ValueError(f"images: {height}x{width} pixels do not divide by patch_size={patch_size}")
@@ -61,9 +63,11 @@ def unpatchify(patches: Tensor, patch_size: int, grid: tuple[int, int]) -> Tenso
     Built in lesson 01; the exact inverse of `patchify`.
 
     Raises:
-        ValueError: N is not h*w, or the last dimension is not a multiple of P*P.
+        ValueError: P is below 1, N is not h*w, or the last dimension is not a multiple of P*P.
     """
     h, w = grid
+    if patch_size < 1:
+        raise ValueError(f"patch_size: expected at least 1, got {patch_size}")
     if patches.ndim != 3 or patches.shape[1] != h * w or patches.shape[2] % patch_size**2:
         expected = f"(B, {h * w}, C*{patch_size**2}) for grid={grid}"
         raise ValueError(f"patches: expected {expected}, got {tuple(patches.shape)}")

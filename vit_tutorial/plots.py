@@ -8,13 +8,14 @@ import numpy as np
 import torch
 from einops import rearrange
 from IPython.display import display
+from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from torch import Tensor
 
-QUERY, KEY, VALUE, CLS, PATCH = "#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00"  # Okabe and Ito's palette
-INK, PALE = "#222222", "#E8E8E8"
-SERIES = [KEY, QUERY, VALUE, CLS, PATCH, "#56B4E9", INK]
+QUERY, KEY, VALUE, CLS, PATCH = "#D55E00", "#0072B2", "#009E73", "#CC79A7", "#EFB700"  # after Okabe and Ito
+INK, PALE, SLATE, BOX = "#222222", "#E8E8E8", "#5B7083", "#00E5FF"
+SERIES = [SLATE, "#A0522D", "#3CB4C8", INK]  # for lines and bars, which are none of the five above
 STYLE = {
     "figure.facecolor": "white",
     "savefig.facecolor": "white",
@@ -104,15 +105,17 @@ def matrices(
     columns: str = "",
     numbers: bool = False,
     size: float = 3.0,
-    diverging: bool = False,
+    tints: Sequence[str] = (),
 ) -> Figure:
-    """Matrices as heat maps with one colour bar each; `numbers` writes the values into the cells."""
+    """Matrices as heat maps with one colour bar each; `numbers` writes the values into the cells.
+
+    `tints` gives each matrix a colour of its own, from white to full.
+    """
     figure, axes = canvas(1, len(values), size * len(values) + 0.6, size + 0.3)
-    for axis, value, title in zip(axes[0], values, titles, strict=True):
+    for i, (axis, value, title) in enumerate(zip(axes[0], values, titles, strict=True)):
         value = value.detach().float().cpu()
-        high = value.abs().max().item()
-        limits = {"cmap": "RdBu_r", "vmin": -high, "vmax": high} if diverging else {"cmap": "viridis"}
-        heat = axis.imshow(value, **limits)
+        shades = LinearSegmentedColormap.from_list("tint", ["white", tints[i]]) if tints else "viridis"
+        heat = axis.imshow(value, cmap=shades)
         axis.set(title=title, xlabel=columns, ylabel=rows)
         if numbers:
             axis.set(xticks=range(value.shape[1]), yticks=range(value.shape[0]))
@@ -148,7 +151,7 @@ def curves(
 def bars(values: dict[str, float], xlabel: str, form: str = "{:,}") -> Figure:
     """Horizontal bars, longest label and number readable."""
     figure, ((axis,),) = canvas(1, 1, 7, 0.42 * len(values) + 0.9)
-    drawn = axis.barh(list(values), list(values.values()), color=KEY)
+    drawn = axis.barh(list(values), list(values.values()), color=SLATE)
     axis.bar_label(drawn, [form.format(v) for v in values.values()], padding=4)
     axis.invert_yaxis()
     axis.set_xlabel(xlabel)
@@ -194,7 +197,7 @@ def attention_over(image, maps: Sequence[Tensor], queries: Sequence[tuple[int, i
         weights = weights.detach().float().cpu()
         heat = (weights / weights.quantile(0.995)).clamp(max=1) ** 0.5  # a few patches must not hide the rest
         axis.imshow(heat, cmap="plasma", alpha=0.85 * heat, extent=(0, w, h, 0), aspect=height / width * w / h)
-        box = Rectangle((column - 0.5, row - 0.5), 2, 2, fill=False, edgecolor="#00E5FF", lw=2.5)
+        box = Rectangle((column - 0.5, row - 0.5), 2, 2, fill=False, edgecolor=BOX, lw=2.5)
         axis.add_patch(box)
         axis.set_title(title)
         axis.axis("off")

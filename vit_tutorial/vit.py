@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from .cls_token import ClsToken
 from .encoder import Encoder
 from .head import ClassificationHead
-from .patchify import PatchEmbedding
+from .patchify import PatchEmbedding, check_images
 from .position_embedding import PositionEmbedding, sincos2d
 
 
@@ -84,6 +84,8 @@ def check_config(config: ViTConfig) -> None:
     for name, allowed in {"pool": ("cls", "mean"), "position": ("learned", "sincos2d")}.items():
         if getattr(config, name) not in allowed:
             raise ValueError(f"{name}: expected one of {allowed}, got {getattr(config, name)!r}")
+    if config.position == "sincos2d" and (D % 4 or D < 8):
+        raise ValueError(f"embed_dim: sincos2d needs a multiple of 4 from 8 up, got {D}")
     for name in ("dropout", "attention_dropout"):
         if not isinstance(getattr(config, name), int | float):
             raise TypeError(f"{name}: expected a number, got {getattr(config, name)!r}")
@@ -103,6 +105,8 @@ class ViT(nn.Module):
 
     def __init__(self, config: ViTConfig):
         super().__init__()
+        if not isinstance(config, ViTConfig):
+            raise TypeError(f"config: expected a ViTConfig, got {config!r}; by name it is vit(...)")
         c = self.config = config
         self.patch_embedding = PatchEmbedding(c.patch_size, c.embed_dim, c.in_channels)
         self.cls_token = ClsToken(c.embed_dim) if c.pool == "cls" else nn.Identity()
@@ -114,10 +118,11 @@ class ViT(nn.Module):
         initialise(self)
 
     def forward(self, images: Tensor) -> Tensor:
-        tokens = self.patch_embedding(images)  # (B, C, H, W) -> (B, N, D)
+        check_images(images, patch_size=1)
         size = tuple(images.shape[-2:])
         if size != self.config.size:  # 112x448 has as many patches as 224x224, in other places
             raise ValueError(f"images: expected {self.config.size} pixels, got {size}")
+        tokens = self.patch_embedding(images)  # (B, C, H, W) -> (B, N, D)
         tokens = self.cls_token(tokens)  # (B, N, D) -> (B, 1+N, D)
         tokens = self.position_embedding(tokens)
         tokens = self.encoder(self.dropout(tokens))

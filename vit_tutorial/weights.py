@@ -37,10 +37,12 @@ def load_torchvision(model: ViT, state_dict: Mapping[str, Tensor]) -> None:
     what `torchvision_model.state_dict()` returns: it has today's names, a downloaded file may have older.
 
     Raises:
-        TypeError: `state_dict` is not a mapping of tensors.
+        TypeError: `model` is not a ViT or `state_dict` not a mapping of tensors.
         ValueError: keys are missing, extra, of another shape or without floating numbers (all of them are
             listed), or the model's positions are fixed, while torchvision's are learned.
     """
+    if not isinstance(model, ViT):
+        raise TypeError(f"model: expected a ViT, got {type(model).__name__}")
     if model.config.position != "learned":
         raise ValueError(f'model: expected position="learned", got {model.config.position!r}')
     names = {name: rename(name, TORCHVISION) for name in model.state_dict()}

@@ -109,5 +109,8 @@ def encoder_block(yours: type[nn.Module]) -> None:
             "eps is 1e-5, PyTorch's default; ViT's LayerNorm has 1e-6.": with_eps,
             "the norms are not used.": lambda m, x: pre(m, x, nn.Identity(), nn.Identity()),
         },
-        {"norm2.weight": "Each sub-layer has a norm of its own; a shared one has 2*D parameters fewer a block."},
+        dict.fromkeys(
+            ["missing norm1", "missing norm2", "extra vector"],
+            "Each sub-layer has a norm of its own, norm1 and norm2; a shared one has 2*D parameters fewer a block.",
+        ),
     )

@@ -25,7 +25,7 @@ def same(a: Outcome, b: Outcome) -> bool:
     if isinstance(a, Exception) or isinstance(b, Exception):
         return isinstance(a, Exception) and isinstance(b, Exception)
     if not isinstance(a, Tensor) and not isinstance(b, Tensor):
-        return a == b  # a count is right or wrong
+        return type(a) is type(b) and a == b  # a count is right or wrong
     a, b = torch.as_tensor(a), torch.as_tensor(b)
     return a.shape == b.shape and torch.allclose(a.double(), b.double(), rtol=1e-4, atol=1e-5, equal_nan=True)
 
@@ -56,7 +56,14 @@ def shapes(arguments: Sequence) -> str:
     return ", ".join(str(tuple(a.shape)) if isinstance(a, Tensor) else str(a) for a in arguments)
 
 
-def compare(name: str, yours: Callable, reference: Callable, cases: list[tuple], mistakes: dict[str, Callable]) -> None:
+def compare(
+    name: str,
+    yours: Callable,
+    reference: Callable,
+    cases: list[tuple],
+    mistakes: dict[str, Callable],
+    also: Callable[[], None] = lambda: None,
+) -> None:
     """Print one line if `yours` equals `reference` on all `cases` and leaves its arguments alone.
 
     Raises:
@@ -77,6 +84,7 @@ def compare(name: str, yours: Callable, reference: Callable, cases: list[tuple],
     got = [outcome(yours, case) for case in cases]
     wrong = [i for i in range(len(cases)) if not same(got[i], expected[i])]
     if not wrong:
+        also()
         print(f"{name}: right, on {len(cases)} cases")
         return
     for sentence, mistaken in mistakes.items():
@@ -86,9 +94,8 @@ def compare(name: str, yours: Callable, reference: Callable, cases: list[tuple],
             raise AssertionError(f"{name}: {sentence}")
     first = wrong[0]
     cause = got[first] if isinstance(got[first], Exception) else None
-    raise AssertionError(
-        f"{name}, for input {shapes(cases[first])}: {describe(got[first], expected[first])}"
-    ) from cause
+    inputs = shapes([a for a in cases[first] if isinstance(a, Tensor)] or cases[first])
+    raise AssertionError(f"{name}, for input {inputs}: {describe(got[first], expected[first])}") from cause
 
 
 def randomise(module: nn.Module, seed: int) -> nn.Module:
@@ -107,11 +114,13 @@ def compare_modules(
     cases: list[tuple[tuple, tuple]],
     mistakes: dict[str, Callable],
     hints: dict[str, str] | None = None,
+    also: Callable[[], None] = lambda: None,
 ) -> None:
     """Like `compare`, for a class: each case is (constructor arguments, inputs of forward).
 
     The learner's parameters must have the reference's names and shapes (`hints` say what a wrong one means),
-    and take its random values. A mistake is a function of the reference module and the inputs.
+    and take its random values. A mistake is a function of the reference module and the inputs. `also` is one
+    more check, made before anything is called right.
 
     Raises:
         AssertionError: a parameter or a result differs.
@@ -137,6 +146,7 @@ def compare_modules(
             sentence: lambda seed, *x, mistaken=mistaken: mistaken(pairs[seed][1], *x)
             for sentence, mistaken in mistakes.items()
         },
+        also,
     )
 
 
@@ -144,17 +154,20 @@ def compare_parameters(name: str, mine: nn.Module, ours: nn.Module, hints: dict[
     """Same names, same shapes, or an AssertionError that says which and, from `hints`, why."""
     wanted = {key: tuple(value.shape) for key, value in ours.named_parameters()}
     got = {key: tuple(value.shape) for key, value in mine.named_parameters()}
-    for key in [*wanted, *got]:
+    for key in [*got, *wanted]:
         if wanted.get(key) != got.get(key):
             if key not in wanted:
                 fault = f"there is a parameter `{key}`, expected none of that name"
-                reasons = ["extra " + key.split(".")[0], "extra"]
+                reasons = ["extra matrix" if len(got[key]) > 1 else "extra vector"]
             elif key not in got:
                 fault = f"the parameter `{key}` is not registered, expected shape {wanted[key]}"
-                reasons = ["missing", key]
+                reasons = ["missing " + key.split(".")[0]]
+            elif len(got[key]) == 3 and got[key][1:] == wanted[key][1:]:
+                fault, reasons = f"the parameter `{key}` has shape {got[key]}, expected {wanted[key]}", ["batched"]
+            elif got[key] == (1, 1, wanted[key][-1]):
+                fault, reasons = f"the parameter `{key}` has shape {got[key]}, expected {wanted[key]}", ["one for all"]
             else:
-                fault = f"the parameter `{key}` has shape {got[key]}, expected {wanted[key]}"
-                reasons = [key]
+                fault, reasons = f"the parameter `{key}` has shape {got[key]}, expected {wanted[key]}", [key]
             hint = next((hints[reason] for reason in reasons if reason in hints), "")
             raise AssertionError(f"{name}: {fault}. {hint}".strip())
 

@@ -124,22 +124,27 @@ def multi_head_attention(yours: type[nn.Module]) -> None:
             "A smaller one means that each head sees only its slice.",
             "out.weight": "The output projection mixes the heads: nn.Linear(embed_dim, embed_dim).",
         },
+        also=lambda: _check_dropout(yours),
     )
-    _check_dropout(yours)
 
 
 def _check_dropout(yours: type[nn.Module]) -> None:
     """The third constructor argument acts in training, on the weights, and never in eval."""
-    x = randn(2, 5, 16)
+    name, x = "MultiHeadAttention", randn(2, 5, 16)
     off, on = outcome(yours, [16, 4, 0.0]), outcome(yours, [16, 4, 1.0 - 1e-6])
     if isinstance(off, Exception):
-        raise AssertionError(f"MultiHeadAttention(16, 4, 0.0): {describe(off, x)}") from off
+        raise AssertionError(f"{name}(16, 4, 0.0), the third argument being dropout: {describe(off, x)}") from off
     on.load_state_dict(off.state_dict())
-    if not same(outcome(on.eval(), [x]), outcome(off.eval(), [x])):
+    calm = outcome(off.eval(), [x])
+    if not same(outcome(on.eval(), [x]), calm):
         raise AssertionError(
-            "MultiHeadAttention: the dropout is still on in eval(): scaled_dot_product_attention does not know about "
-            "modes, so pass dropout_p=self.dropout if self.training else 0.0."
+            f"{name}: the dropout is still on in eval(): scaled_dot_product_attention does not know about modes, so "
+            "pass dropout_p=self.dropout if self.training else 0.0."
         )
-    silent = off.out.bias.expand(2, 5, 16)  # nearly all weights dropped: what is left is the last bias
-    if not same(outcome(on.train(), [x]), silent.detach()):
-        raise AssertionError("MultiHeadAttention: the argument dropout changes nothing in train(): nobody uses it.")
+    got, silent = outcome(on.train(), [x]), off.out.bias.detach().expand(2, 5, 16)  # all weights dropped: one bias left
+    if same(got, calm):
+        raise AssertionError(f"{name}: the argument dropout changes nothing in train(): nobody uses it.")
+    if same(got, torch.zeros_like(x)):
+        raise AssertionError(f"{name}: the dropout acts on the output; it belongs on the attention weights.")
+    if not same(got, silent):
+        raise AssertionError(f"{name}, with dropout=1: {describe(got, silent)}")

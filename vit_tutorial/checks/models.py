@@ -62,6 +62,7 @@ def head(yours: type[nn.Module]) -> None:
                 m.norm(x)[:, -1] if m.pool == "cls" else m.norm(x).mean(1)
             ),
         },
+        {"missing norm": "The final norm is missing: self.norm = nn.LayerNorm(embed_dim, eps=1e-6)."},
     )
 
 
@@ -151,8 +152,9 @@ def vit(yours: type[nn.Module]) -> None:
             "the model ends in softmax: return the logits.": lambda m, x: m(x).softmax(-1),
         },
         {
-            "extra patch_embedding": "The patch convolution is the whole projection: a second Linear is one too many.",
-            "extra patch_projection": "The patch convolution is the whole projection: a second Linear is one too many.",
-            "extra": "The five parts hold all parameters; the final norm is in the head, too.",
+            "extra matrix": "One projection too many: the patch convolution is the whole projection.",
+            "extra vector": "The five parts hold all parameters; the final norm is in the head.",
+            "missing position_embedding": "Without positions a shuffled picture gives the same logits.",
+            "missing cls_token": "There is no class token: the head would read the first patch.",
         },
     )

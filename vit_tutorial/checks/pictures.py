@@ -99,7 +99,10 @@ def conv_from_linear(yours: Callable[[nn.Linear, int], nn.Conv2d]) -> None:
     def run(images: Tensor, weight: Tensor, bias: Tensor, P: int) -> Tensor:
         linear = nn.Linear(weight.shape[1], len(weight))
         linear.weight.data, linear.bias.data = weight, bias
-        return yours(linear, P)(images)
+        conv = yours(linear, P)
+        if not isinstance(conv, nn.Conv2d):
+            raise TypeError(f"expected an nn.Conv2d to be returned, got a {type(conv).__name__}")
+        return conv(images)
 
     def conv(reorder: str) -> Callable:
         return lambda x, w, b, P: F.conv2d(x, rearrange(w, reorder, C=x.shape[1], P1=P), b, stride=P)

@@ -32,7 +32,7 @@ def cls_token(yours: type[nn.Module]) -> None:
             ),
             "the class token is added to every token; it is one more token.": lambda m, x: x + m.token,
         },
-        {"missing": _UNREGISTERED, "token": _BATCHED},
+        {"missing token": _UNREGISTERED, "batched": _BATCHED},
     )
 
 
@@ -64,7 +64,7 @@ def register_tokens(yours: type[nn.Module]) -> None:
             ),
             "the class token is lost.": lambda m, x: torch.cat([m.registers.expand(len(x), -1, -1), x[:, 1:]], dim=1),
         },
-        {"missing": _UNREGISTERED, "registers": _BATCHED},
+        {"missing registers": _UNREGISTERED, "batched": _BATCHED},
     )
 
 
@@ -86,7 +86,11 @@ def position_embedding(yours: type[nn.Module]) -> None:
             "the positions are not used.": lambda m, x: x,
             "the tokens are lost: positions are added to them.": lambda m, x: m.embedding.expand_as(x),
         },
-        {"missing": _UNREGISTERED, "embedding": _BATCHED},
+        {
+            "missing embedding": _UNREGISTERED,
+            "batched": _BATCHED,
+            "one for all": "One position for all tokens: the encoder still cannot tell places apart.",
+        },
     )
 
 
