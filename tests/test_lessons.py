@@ -16,6 +16,7 @@ import nbformat
 import pytest
 import torch
 from nbconvert import HTMLExporter
+from nbgrader.api import Gradebook
 
 import vit_tutorial
 from vit_tutorial import checks
@@ -247,28 +248,52 @@ def test_the_table_in_the_readme_is_up_to_date():
     assert set(TIMES) == {path.stem for path in LESSONS}
 
 
-def test_readmes_command_makes_the_student_edition(tmp_path):
+@pytest.fixture
+def classroom(tmp_path):
+    """A folder with two lessons, and README's nbgrader commands in it."""
+    (tmp_path / "notebooks").mkdir()
+    shutil.copy(ROOT / "nbgrader_config.py", tmp_path)
     for name in ("00_overview", "02_cls_token"):  # a lesson with functions, one with classes
-        (tmp_path / "notebooks").mkdir(exist_ok=True)
         shutil.copy(ROOT / "notebooks" / f"{name}.ipynb", tmp_path / "notebooks")
-    command = re.search(r"uv run --extra lab (nbgrader generate_assignment .+)", store.README.read_text())[1]
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])  # nbgrader calls alembic
-    command = [sys.executable, "-m", *command.split()]
-    run = subprocess.run(command, cwd=tmp_path, env=os.environ | {"PATH": path}, capture_output=True, text=True)
-    assert run.returncode == 0, run.stderr
-    for path in (tmp_path / "build" / "student" / "notebooks").glob("*.ipynb"):
-        student = nbformat.read(path, as_version=4)
+
+    def run(action):
+        command = re.search(rf"uv run --extra lab (nbgrader {action} .+)", store.README.read_text())[1].split()
+        command = [sys.executable, "-m", *command]
+        result = subprocess.run(command, cwd=tmp_path, env=os.environ | {"PATH": path}, capture_output=True, text=True)
+        assert result.returncode == 0, result.stderr
+
+    return tmp_path, run
+
+
+def test_the_student_edition_has_open_stubs_and_no_solution(classroom):
+    folder, run = classroom
+    run("generate_assignment")
+    for path in (folder / "notebooks").glob("*.ipynb"):
+        original = nbformat.read(path, as_version=4)
+        student = nbformat.read(folder / "build" / "student" / "notebooks" / path.name, as_version=4)
         text = "\n".join(cell.source for cell in student.cells)
-        original = nbformat.read(ROOT / "notebooks" / path.name, as_version=4)
         count = sum(cell.source.count("### BEGIN SOLUTION") for cell in original.cells)
         assert "SOLUTION" not in text and text.count("raise NotImplementedError()") == count >= 2
+        assert not any(cell.get("outputs") or cell.metadata.get("jupyter") for cell in student.cells)
         stubs = [cell.source for cell in student.cells if cell.metadata.get("nbgrader", {}).get("solution")]
         tests = [cell.source for cell in student.cells if cell.metadata.get("nbgrader", {}).get("grade")]
         for stub, check in zip(stubs, tests, strict=True):
             with pytest.raises(AssertionError, match="nothing is written yet"):
                 exec(f"{stub}\n{check}", {"checks": checks, "nn": torch.nn, "torch": torch})
-        assert not any(cell.get("outputs") for cell in student.cells)
-    assert len(list((tmp_path / "build" / "student" / "notebooks").glob("*.ipynb"))) == 2
+
+
+def test_autograding_gives_all_points_for_our_solutions_and_none_for_the_stubs(classroom):
+    folder, run = classroom
+    (folder / "notebooks" / "00_overview.ipynb").unlink()  # one lesson will do
+    run("generate_assignment")
+    shutil.copytree(folder / "notebooks", folder / "build" / "submitted" / "ada" / "notebooks")
+    shutil.copytree(folder / "build" / "student" / "notebooks", folder / "build" / "submitted" / "bob" / "notebooks")
+    run("autograde")
+    with Gradebook(f"sqlite:///{folder}/gradebook.db") as gradebook:
+        scores = {s.student.id: s.score for s in gradebook.assignment_submissions("notebooks")}
+        assert scores == {"ada": gradebook.find_assignment("notebooks").max_score, "bob": 0}
+        assert scores["ada"] > 0
 
 
 def test_a_definition_is_cut_to_the_first_line_of_its_docstrings():

@@ -64,7 +64,16 @@ def test_importing_the_package_does_not_import_matplotlib():
 
 
 def test_the_top_level_holds_what_the_readme_names():
-    allowed = {"README.md", "LICENSE", "pyproject.toml", "environment.yml", "conftest.py", "notebooks", "vit_tutorial"}
+    allowed = {
+        "README.md",
+        "LICENSE",
+        "pyproject.toml",
+        "environment.yml",
+        "nbgrader_config.py",
+        "conftest.py",
+        "notebooks",
+        "vit_tutorial",
+    }
     allowed |= {"data", "tests", "benchmarks", ".ci", ".gitignore"}
     assert {path.relative_to(ROOT).parts[0] for path in tracked()} <= allowed
 
