@@ -115,7 +115,7 @@ def matrices(
     for i, (axis, value, title) in enumerate(zip(axes[0], values, titles, strict=True)):
         value = value.detach().float().cpu()
         shades = LinearSegmentedColormap.from_list("tint", ["white", tints[i]]) if tints else "viridis"
-        heat = axis.imshow(value, cmap=shades)
+        heat = axis.imshow(value.numpy(), cmap=shades)
         axis.set(title=title, xlabel=columns, ylabel=rows)
         if numbers:
             axis.set(xticks=range(value.shape[1]), yticks=range(value.shape[0]))
@@ -174,8 +174,8 @@ def shape_trace(shapes: dict[str, tuple[int, ...]]) -> Figure:
 def similarity(embedding: Tensor, grid: tuple[int, int], places: Sequence[tuple[int, int]]) -> Figure:
     """Cosine similarity of chosen places (row, column) to all places: embedding (h*w, D). Paper, figure 7."""
     unit = torch.nn.functional.normalize(embedding.detach().float(), dim=1)
-    maps = (unit @ unit.T).reshape(*grid, *grid)  # (h*w, h*w) -> (h, w, h, w)
-    lowest = min(maps[place].min().item() for place in places)
+    maps = (unit @ unit.T).reshape(*grid, *grid).cpu().numpy()  # (h*w, h*w) -> (h, w, h, w)
+    lowest = min(maps[place].min() for place in places)
     figure, axes = canvas(1, len(places), 2.1 * len(places) + 0.5, 2.5)
     for axis, (row, column) in zip(axes[0], places, strict=True):
         heat = axis.imshow(maps[row, column], vmin=lowest, vmax=1, cmap="viridis")
@@ -195,7 +195,7 @@ def attention_over(image, maps: Sequence[Tensor], queries: Sequence[tuple[int, i
         h, w = weights.shape
         axis.imshow(image.mean(-1), cmap="gray", extent=(0, w, h, 0), aspect=height / width * w / h)
         weights = weights.detach().float().cpu()
-        heat = (weights / weights.quantile(0.995)).clamp(max=1) ** 0.5  # a few patches must not hide the rest
+        heat = ((weights / weights.quantile(0.995)).clamp(max=1) ** 0.5).numpy()  # a few patches must not hide the rest
         axis.imshow(heat, cmap="plasma", alpha=0.85 * heat, extent=(0, w, h, 0), aspect=height / width * w / h)
         box = Rectangle((column - 0.5, row - 0.5), 2, 2, fill=False, edgecolor=BOX, lw=2.5)
         axis.add_patch(box)
