@@ -305,5 +305,4 @@ def test_a_definition_is_cut_to_the_first_line_of_its_docstrings():
 def test_nbval_is_strict():
     options = (ROOT / "pyproject.toml").read_text()
     assert '"--nbval"' in options and "--nbval-lax" not in options
-    rules = (ROOT / "tests" / "nbval_sanitize.cfg").read_text().splitlines()
-    assert sum(line.startswith("regex:") for line in rules) == sum(bool(re.match("replace: .", r)) for r in rules) == 1
+    assert "sanitize" not in options  # no output is rewritten before it is compared
