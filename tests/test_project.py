@@ -38,7 +38,10 @@ def test_the_package_reads_in_an_evening():
     lines = {path.relative_to(ROOT).as_posix(): len(path.read_text().splitlines()) for path in SOURCES}
     assert max(lines.values()) <= 250, lines
     assert sum(lines[f"vit_tutorial/{name}.py"] for name in CORE) <= 1000
-    assert sum(lines.values()) <= 2500
+    checks = sum(
+        n for name, n in lines.items() if "/checks/" in name
+    )  # known mistakes by the hundred, a few lines each
+    assert sum(lines.values()) - checks <= 2000 and checks <= 1100
 
 
 def imports_of(name: str) -> set[str]:
@@ -55,11 +58,22 @@ def test_imports_run_one_way():
         assert imports_of(name) == set(), name
     assert imports_of("encoder") == {"attention"}
     assert imports_of("vit") == {"cls_token", "encoder", "head", "patchify", "position_embedding"}
-    assert imports_of("weights") == {"vit"}
+    assert imports_of("weights") == {"vit", "files"}
+    assert imports_of("files") == imports_of("recipe") == set()
+    assert imports_of("train") == {
+        "data",
+        "files",
+        "plots",
+        "recipe",
+        "vit",
+        "weights",
+    }  # plots for the shell's picture
+    assert imports_of("interpret") == {"attention", "patchify", "vit"}
 
 
 def test_importing_the_package_does_not_import_matplotlib():
-    command = "import sys, vit_tutorial; assert 'matplotlib' not in sys.modules and 'timm' not in sys.modules"
+    command = "import sys, vit_tutorial.train, vit_tutorial.interpret as _;"
+    command += "assert not {'matplotlib', 'timm', 'transformers', 'anywidget'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", command], check=True)
 
 

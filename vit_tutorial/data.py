@@ -3,6 +3,7 @@
 import gzip
 import hashlib
 import io
+import json
 from pathlib import Path
 
 import safetensors.torch
@@ -13,6 +14,7 @@ from torchvision.transforms import v2
 
 _INSTALLED = Path(__file__).parent / "_data"  # where the wheel puts the repository's data folder
 FOLDER = _INSTALLED if _INSTALLED.is_dir() else Path(__file__).parents[1] / "data"
+RESULTS = FOLDER / "results" if _INSTALLED.is_dir() else Path(__file__).parents[1] / "benchmarks" / "results"
 
 
 def read(name: str) -> bytes:
@@ -30,6 +32,23 @@ def read(name: str) -> bytes:
     if hashlib.sha256(content).hexdigest() != recorded[name]:
         raise ValueError(f"{FOLDER / name} is damaged ({len(content)} bytes, wrong SHA-256): {remedy}")
     return content
+
+
+def path(name: str) -> Path:
+    """Where a file of the data folder lies, once its content is checked; raises what `read` raises."""
+    read(name)
+    return FOLDER / name
+
+
+def result(name: str) -> dict:
+    """What a script in benchmarks measured, with the machine and the date: `result("ablation")`.
+
+    Raises:
+        FileNotFoundError: there is no such result.
+    """
+    if not (RESULTS / f"{name}.json").is_file():
+        raise FileNotFoundError(f"name: no result {name!r}; there are {sorted(p.stem for p in RESULTS.glob('*.json'))}")
+    return json.loads((RESULTS / f"{name}.json").read_text())
 
 
 def photos() -> list[str]:
@@ -109,6 +128,20 @@ def mnist(split: str) -> tuple[Tensor, Tensor]:
     labels = gzip.decompress(read(f"mnist/{name}-labels-idx1-ubyte.gz"))[8:]
     images = torch.frombuffer(bytearray(pixels), dtype=torch.uint8).reshape(-1, 1, 28, 28)
     return images, torch.frombuffer(bytearray(labels), dtype=torch.uint8).long()
+
+
+def normalise(images: Tensor, mean: float = 0.1307, std: float = 0.3081) -> Tensor:
+    """Pixels 0..255, uint8 -> float32 of mean 0 and deviation 1 over MNIST's training set.
+
+    Built in lesson 08. Any shape. Another set has a mean and deviation of its own, and weights go with the
+    normalisation that they were trained with.
+
+    Raises:
+        TypeError: not uint8, so perhaps normalised already.
+    """
+    if images.dtype != torch.uint8:
+        raise TypeError(f"images: expected uint8 from 0 to 255, got {images.dtype}")
+    return (images.float() / 255 - mean) / std
 
 
 def real_block() -> tuple[dict[str, Tensor], Tensor]:

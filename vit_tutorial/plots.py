@@ -148,6 +148,19 @@ def curves(
     return figure
 
 
+def history(rows: Sequence[dict]) -> Figure:
+    """What `train.fit` returns: the training loss, and the test error where it was measured, an epoch a point."""
+    panels = {"training loss": [row["loss"] for row in rows]}
+    if "test_accuracy" in rows[0]:
+        panels["test error, %"] = [100 * (1 - row["test_accuracy"]) for row in rows]
+    figure, axes = canvas(1, len(panels), 4.2 * len(panels), 3)
+    for axis, (name, values) in zip(axes[0], panels.items(), strict=True):
+        axis.plot([row["epoch"] for row in rows], values, marker="o", markersize=4)
+        axis.set(xlabel="epoch", title=name, ylim=(0, None))
+        axis.grid(color=PALE)
+    return figure
+
+
 def bars(values: dict[str, float], xlabel: str, form: str = "{:,}") -> Figure:
     """Horizontal bars, longest label and number readable."""
     figure, ((axis,),) = canvas(1, 1, 7, 0.42 * len(values) + 0.9)

@@ -1,10 +1,14 @@
-"""Weights of other libraries in our model. Built in lesson 07 for torchvision."""
+"""Weights on disk, and weights of other libraries in our model."""
 
+import json
 from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
 
 from torch import Tensor
 
-from .vit import ViT
+from . import files
+from .vit import ViT, ViTConfig
 
 TORCHVISION = [  # our part of a name, theirs; applied in this order
     ("cls_token.token", "class_token"),
@@ -75,3 +79,33 @@ def load_exactly(model: ViT, state_dict: Mapping[str, Tensor], names: dict[str, 
         message = f"state_dict: {len(faults)} of its entries do not fit this model:\n"
         raise ValueError(message + "\n".join(faults))
     model.load_state_dict({ours: state_dict[theirs] for ours, theirs in names.items()})
+
+
+def save(model: ViT, path: str | Path) -> None:
+    """A ViT as one safetensors file, its config in the metadata. Built in lesson 08.
+
+    Raises:
+        TypeError: `model` is not a ViT.
+        OSError: the file cannot be written; what was there before is untouched.
+    """
+    if not isinstance(model, ViT):
+        raise TypeError(f"model: expected a ViT, got {type(model).__name__}")
+    files.save(path, model.state_dict(), {"vit_config": json.dumps(asdict(model.config))})
+
+
+def load(path: str | Path) -> ViT:
+    """The ViT that `save` stored, in eval mode, in float32. Built in lesson 08.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: no safetensors file, not all of one, or not one of ours; or tensors that do not fit.
+    """
+    tensors, metadata = files.load(path)
+    if "vit_config" not in metadata:
+        raise ValueError(f"path: {str(path)!r} holds no config, so weights.save did not write it")
+    config = json.loads(metadata["vit_config"])
+    if isinstance(config["image_size"], list):  # JSON has no tuples
+        config["image_size"] = tuple(config["image_size"])
+    model = ViT(ViTConfig(**config))
+    load_exactly(model, tensors, {name: name for name in model.state_dict()})
+    return model.eval()

@@ -1,0 +1,145 @@
+"""Files of tensors: whole or not at all, never unpickled, and every broken one named."""
+
+import builtins
+import errno
+import json
+import os
+import pickle
+import resource
+
+import pytest
+import torch
+
+from vit_tutorial import ViT, ViTConfig, files, weights
+
+CONFIGS = [
+    ViTConfig(28, 7, 1, 10, 16, 2, 2, 24),
+    ViTConfig((12, 20), 4, 3, 5, 8, 1, 1, 8, pool="mean", representation_size=6),
+    ViTConfig(16, 8, 3, 3, 8, 1, 2, 8, position="sincos2d"),
+]
+
+
+def randomised(config: ViTConfig) -> ViT:
+    model = ViT(config).eval()
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter)
+    return model
+
+
+@pytest.mark.parametrize("config", CONFIGS)
+def test_a_model_comes_back_bit_for_bit(config, tmp_path):
+    model = randomised(config)
+    weights.save(model, tmp_path / "model.safetensors")
+    again = weights.load(tmp_path / "model.safetensors")
+    assert again.config == config and not again.training
+    for name, tensor in model.state_dict().items():
+        assert torch.equal(again.state_dict()[name], tensor)
+    assert [path.name for path in tmp_path.iterdir()] == ["model.safetensors"]
+
+
+def test_a_half_precision_file_becomes_float32(tmp_path):
+    model = randomised(CONFIGS[0])
+    weights.save(model.half(), tmp_path / "half.safetensors")
+    again = weights.load(tmp_path / "half.safetensors")
+    assert again.head.linear.weight.dtype == torch.float32
+    assert torch.equal(again.head.linear.weight, model.head.linear.weight.float())
+
+
+def test_a_model_that_is_none_is_refused(tmp_path):
+    with pytest.raises(TypeError, match="model: expected a ViT, got Linear"):
+        weights.save(torch.nn.Linear(2, 2), tmp_path / "x")
+
+
+@pytest.mark.parametrize("keep", [0, 4, 8, 9, 100, 0.5, 0.999])
+def test_a_truncated_file_is_named(tmp_path, keep):
+    path = tmp_path / "model.safetensors"
+    weights.save(randomised(CONFIGS[0]), path)
+    content = path.read_bytes()
+    path.write_bytes(content[: keep if isinstance(keep, int) else int(len(content) * keep)])
+    with pytest.raises(ValueError, match=r"model\.safetensors' is no whole safetensors file but truncated or damaged"):
+        weights.load(path)
+
+
+class Bomb:
+    """Unpickled, it makes a folder."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return os.mkdir, (self.path,)
+
+
+@pytest.mark.parametrize("how", [torch.save, lambda thing, path: path.write_bytes(pickle.dumps(thing))])
+def test_a_pickle_is_refused_and_its_code_does_not_run(tmp_path, how):
+    how({"weight": Bomb(str(tmp_path / "exploded"))}, tmp_path / "model.pt")
+    with pytest.raises(ValueError, match="but a pickle, which may hold code and is not opened"):
+        weights.load(tmp_path / "model.pt")
+    assert not (tmp_path / "exploded").exists()
+
+
+def test_a_web_page_under_the_name_is_recognised(tmp_path):
+    (tmp_path / "model.safetensors").write_text("\n<!DOCTYPE html><html>Not found</html>" * 9)
+    with pytest.raises(ValueError, match="but a web page, saved under this name"):
+        weights.load(tmp_path / "model.safetensors")
+
+
+def test_a_missing_file_or_somebody_elses_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match="path: there is no file"):
+        weights.load(tmp_path / "nothing.safetensors")
+    files.save(tmp_path / "theirs.safetensors", {"x": torch.ones(2)}, {})
+    with pytest.raises(ValueError, match=r"theirs\.safetensors' holds no config, so weights\.save did not write it"):
+        weights.load(tmp_path / "theirs.safetensors")
+
+
+def test_a_file_whose_tensors_do_not_fit_its_config_is_refused(tmp_path):
+    model = randomised(CONFIGS[0])
+    config = json.dumps({"image_size": 28, "patch_size": 7, "in_channels": 1, "num_classes": 10, "depth": 3})
+    files.save(tmp_path / "other.safetensors", model.state_dict(), {"vit_config": config})
+    with pytest.raises(ValueError, match=r"state_dict: \d+ of its entries do not fit this model:\n"):
+        weights.load(tmp_path / "other.safetensors")
+
+
+# --- writing ---
+
+
+def test_a_full_disk_leaves_the_old_file_and_nothing_else(tmp_path):
+    path = tmp_path / "model.safetensors"
+    weights.save(randomised(CONFIGS[0]), path)
+    before = path.read_bytes()
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))  # no file of this process may grow beyond
+    try:
+        with pytest.raises(OSError, match=r"path: .*model\.safetensors' could not be written, what was there is unto"):
+            weights.save(randomised(CONFIGS[1]), path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_read_only_folder_is_named(tmp_path, monkeypatch):
+    def refuse(*arguments):  # root may write anywhere, so the mode of a folder would prove nothing
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr(builtins, "open", refuse)
+    with pytest.raises(OSError, match=r"path: .*x' could not be written, .*: Read-only file system"):
+        files.write(tmp_path / "x", b"1")
+
+
+def test_a_missing_folder_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"path: .*could not be written"):
+        files.write(tmp_path / "nowhere" / "x", b"1")
+
+
+@pytest.mark.parametrize("call", ["fsync", "replace"])
+def test_a_failure_at_any_point_leaves_the_old_file(tmp_path, monkeypatch, call):
+    (tmp_path / "x").write_bytes(b"old")
+
+    def fail(*arguments):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, call, fail)
+    with pytest.raises(OSError, match="No space left on device"):
+        files.write(tmp_path / "x", b"new")
+    assert (tmp_path / "x").read_bytes() == b"old" and len(list(tmp_path.iterdir())) == 1

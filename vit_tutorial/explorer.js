@@ -1,0 +1,82 @@
+// The explorer's face: a picture under its patch grid. Hover or press an arrow key to choose the query patch,
+// move a slider to choose layer and head. Python sends the row of attention; nothing leaves this page.
+function render({ model, el }) {
+  const rows = model.get("rows"), columns = model.get("columns");
+  const tag = (name, parent, properties) => parent.appendChild(Object.assign(document.createElement(name), properties));
+  const box = tag("div", el, { className: "attention-explorer" });
+  const canvas = tag("canvas", box, { tabIndex: 0, width: model.get("width"), height: model.get("height") });
+  canvas.setAttribute("role", "application");
+  const says = tag("p", box, {});
+  says.setAttribute("aria-live", "polite");
+  const picture = new Image();
+  picture.onload = draw;
+  picture.src = model.get("picture");
+
+  for (const [name, count] of [["layer", model.get("layers")], ["head", model.get("heads")]]) {
+    const label = tag("label", box, {});
+    const slider = tag("input", label, { type: "range", min: 1, max: count, value: model.get(name), name });
+    label.prepend(name + " ");
+    const number = tag("output", label, { value: `${slider.value} of ${count}` });
+    slider.disabled = count === 1;
+    slider.addEventListener("input", () => set(name, Number(slider.value)));
+    model.on(`change:${name}`, () => {
+      slider.value = model.get(name);
+      number.value = `${slider.value} of ${count}`;
+    });
+  }
+
+  function set(name, value) {
+    if (model.get(name) === value) return;
+    model.set(name, value);
+    model.save_changes();
+  }
+
+  canvas.addEventListener("mousemove", (event) => {
+    const area = canvas.getBoundingClientRect();
+    const x = Math.floor(((event.clientX - area.left) / area.width) * columns);
+    const y = Math.floor(((event.clientY - area.top) / area.height) * rows);
+    if (x >= 0 && x < columns && y >= 0 && y < rows) set("patch", y * columns + x);
+  });
+
+  canvas.addEventListener("keydown", (event) => {
+    const step = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    event.stopPropagation(); // or JupyterLab would move to another cell
+    const patch = model.get("patch");
+    const y = Math.min(rows - 1, Math.max(0, Math.floor(patch / columns) + step[0]));
+    const x = Math.min(columns - 1, Math.max(0, (patch % columns) + step[1]));
+    set("patch", y * columns + x);
+  });
+
+  function draw() {
+    const brush = canvas.getContext("2d"), w = canvas.width / columns, h = canvas.height / rows;
+    brush.drawImage(picture, 0, 0, canvas.width, canvas.height);
+    const bytes = model.get("row");
+    const row = new Float32Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength));
+    const most = row.reduce((a, b) => Math.max(a, b), 1e-12);
+    row.forEach((weight, n) => {
+      const share = Math.sqrt(weight / most); // so that small weights are seen beside large ones
+      brush.fillStyle = `rgba(${255 * Math.min(1, 0.2 + share)}, ${200 * share}, ${140 * (1 - share)}, ${0.85 * share})`;
+      brush.fillRect((n % columns) * w, Math.floor(n / columns) * h, w + 0.5, h + 0.5);
+    });
+    if (columns <= 32) {
+      brush.strokeStyle = "rgba(255, 255, 255, 0.25)";
+      for (let n = 1; n < columns; n++) brush.strokeRect(n * w, -1, 0, canvas.height + 2);
+      for (let n = 1; n < rows; n++) brush.strokeRect(-1, n * h, canvas.width + 2, 0);
+    }
+    const patch = model.get("patch"), y = Math.floor(patch / columns), x = patch % columns;
+    brush.strokeStyle = "#00e5ff";
+    brush.lineWidth = 3;
+    brush.strokeRect(x * w, y * h, w, h);
+    brush.lineWidth = 1;
+    const best = row.indexOf(most);
+    says.textContent =
+      `The patch in row ${y}, column ${x} looks most at row ${Math.floor(best / columns)}, ` +
+      `column ${best % columns}: ${(100 * most).toFixed(1)} % of its attention to the patches shown.`;
+    canvas.setAttribute("aria-label", `${model.get("title")}. ${says.textContent} Arrow keys choose another patch.`);
+  }
+  model.on("change:row change:patch", draw);
+}
+
+export default { render };

@@ -1,0 +1,118 @@
+"""The attention explorer of lesson 09: choose a patch with mouse or keys, a layer and a head with sliders."""
+
+import base64
+from collections.abc import Callable
+from io import BytesIO
+from pathlib import Path
+
+import anywidget
+import traitlets
+from PIL import Image
+from torch import Tensor
+
+from .attention import MultiHeadAttention
+from .heatmaps import over
+from .interpret import attention_maps, attention_row
+from .plots import as_picture, canvas
+from .vit import ViT
+
+
+class AttentionExplorer(anywidget.AnyWidget):
+    """A picture (C, H, W), and the weights `row(layer, head, patch)` (rows*columns) that light up over it.
+
+    `patch` (from 0), `layer` and `head` (from 1) can be read and set in Python while the widget is shown. Made by
+    `explore_model` and `explore_block`. Where no widget runs, a static picture of the same is shown.
+
+    Raises:
+        ValueError: on setting, a patch, layer or head that is none.
+    """
+
+    _esm = Path(__file__).with_name("explorer.js")
+    _ipython_display_ = None  # ipywidgets 7 would take the static picture away
+    patch, layer, head = (traitlets.Int(n).tag(sync=True) for n in (0, 1, 1))
+    rows, columns, layers, heads = (traitlets.Int(1).tag(sync=True) for _ in range(4))
+    width, height = (traitlets.Int(1).tag(sync=True) for _ in range(2))
+    picture, title = (traitlets.Unicode().tag(sync=True) for _ in range(2))
+    row = traitlets.Bytes().tag(sync=True)
+
+    def __init__(
+        self,
+        image: Tensor,
+        grid: tuple[int, int],
+        layers: int,
+        heads: int,
+        row: Callable[[int, int, int], Tensor],
+        title: str,
+    ):
+        self._image, self._weights = image, row
+        height, width = image.shape[-2:]
+        scale = 448 / max(height, width)
+        sizes = {"rows": grid[0], "columns": grid[1], "layers": layers, "heads": heads}
+        sizes |= {"width": round(width * scale), "height": round(height * scale)}
+        self._limits = {"patch": (0, grid[0] * grid[1] - 1), "layer": (1, layers), "head": (1, heads)}
+        shape = round(width * scale), round(height * scale)
+        pixels = Image.fromarray((as_picture(image).repeat(4 - image.shape[0], 2)[..., :3] * 255).astype("uint8"))
+        file = BytesIO()
+        pixels.resize(shape, Image.Resampling.NEAREST).save(file, format="PNG")
+        picture = "data:image/png;base64," + base64.b64encode(file.getvalue()).decode()
+        super().__init__(picture=picture, title=title, **sizes)
+        self._update()
+
+    @traitlets.validate("patch", "layer", "head")
+    def _check(self, proposal):
+        low, high = self._limits[proposal["trait"].name]
+        if not low <= proposal["value"] <= high:
+            raise ValueError(f"{proposal['trait'].name}: expected {low} to {high}, got {proposal['value']}")
+        return proposal["value"]
+
+    @traitlets.observe("patch", "layer", "head")
+    def _update(self, change=None):
+        self.row = self._weights(self.layer, self.head, self.patch).float().cpu().numpy().tobytes()
+
+    def _repr_mimebundle_(self, **kwargs):
+        """The widget for whoever can run it, and a picture with words for everyone else."""
+        shown = super()._repr_mimebundle_(**kwargs)
+        data, metadata = shown if isinstance(shown, tuple) else (shown, {})
+        weights = self._weights(self.layer, self.head, self.patch).reshape(self.rows, self.columns)
+        figure, ((axis,),) = canvas(1, 1, 4, 4 * self.height / self.width)
+        axis.imshow(over(self._image, weights**0.5))
+        axis.axis("off")
+        file = BytesIO()
+        figure.savefig(file, format="png", facecolor="white", metadata={"Software": None})
+        alt = f"{self.title}: what patch {self.patch} looks at in layer {self.layer}, head {self.head}."
+        data = dict(data or {}) | {"image/png": base64.b64encode(file.getvalue()).decode(), "text/plain": alt}
+        return data, dict(metadata) | {"image/png": {"alt": alt}}
+
+
+def explore_model(model: ViT, image: Tensor, title: str = "A picture and its patches") -> AttentionExplorer:
+    """All layers and heads of a ViT, for one image (C, H, W), the model's own size.
+
+    Raises:
+        TypeError, ValueError: what the model itself refuses.
+    """
+    maps = attention_maps(model, image[None])[:, 0]  # (L, 1, h, N, N) -> (L, h, N, N)
+    rows, columns = model.config.grid
+    n = rows * columns
+
+    def row(layer: int, head: int, patch: int) -> Tensor:
+        return maps[layer - 1, head - 1, patch - n, -n:]  # from the end: a class token comes first
+
+    return AttentionExplorer(image, (rows, columns), *maps.shape[:2], row, title)
+
+
+def explore_block(
+    attention: MultiHeadAttention,
+    tokens: Tensor,
+    image: Tensor,
+    grid: tuple[int, int],
+    title: str = "A picture and its patches",
+) -> AttentionExplorer:
+    """One attention layer, for the `tokens` (N, D) that enter it, patches only, and their picture (C, H, W).
+
+    A row is computed when it is asked for: 64x64 patches have 16 million weights a head.
+    """
+
+    def row(layer: int, head: int, patch: int) -> Tensor:
+        return attention_row(attention, tokens[None], patch)[0, head - 1]
+
+    return AttentionExplorer(image, grid, 1, attention.num_heads, row, title)

@@ -1,0 +1,82 @@
+"""Lesson 08: what a recipe for training decides, and what chance decides."""
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How to train; the defaults suit a small ViT and MNIST. Built in lesson 08.
+
+    Raises:
+        ValueError: a number outside its range.
+    """
+
+    epochs: int = 30  # times through the images
+    batch_size: int = 64  # over all processes
+    learning_rate: float = 2e-3  # the highest: the schedule rises to it and falls from it
+    weight_decay: float = 0.05  # of matrices; norms, biases, class token and positions have none
+    warm_up: float = 0.1  # share of the steps in which the learning rate rises
+    clip: float = 1.0  # longest gradient, over all parameters together
+    label_smoothing: float = 0.1  # share of the target that is spread over all classes
+    shift: int = 2  # pixels, at most, by which each image moves each time
+    bfloat16: bool = False  # matrix products in half the bytes
+    compile: bool = False  # fuse the small operations: seconds at the start, faster steps
+    seed: int = 0  # of shuffling, shifts and dropout; the model brings its own start
+
+    def __post_init__(self):
+        lowest = {"epochs": 1, "batch_size": 1, "clip": 1e-9}
+        highest = {"learning_rate": 1, "warm_up": 1, "label_smoothing": 1}
+        for name, value in vars(self).items():
+            low, high = lowest.get(name, 0), highest.get(name, math.inf)
+            if not low <= value <= high:
+                raise ValueError(f"{name}: expected a number from {low} to {high}, got {value}")
+
+
+def parameter_groups(model: nn.Module, weight_decay: float) -> list[dict]:
+    """The two groups that AdamW treats differently: matrices decay, all else does not.
+
+    Built in lesson 08. Biases and norms are vectors; class token and positions, (1, ·, D), are no matrices
+    of a linear map either, so they are told apart by the module that holds them, not by dimensions.
+    """
+    maps = [m.weight for m in model.modules() if isinstance(m, nn.Linear | nn.Conv2d)]
+    known = {id(weight) for weight in maps}
+    others = [p for p in model.parameters() if id(p) not in known and p.requires_grad]
+    return [{"params": maps, "weight_decay": weight_decay}, {"params": others, "weight_decay": 0.0}]
+
+
+def schedule(progress: float, warm_up: float) -> float:
+    """The share of the learning rate at `progress` (0..1): a straight rise, half a cosine to 0.
+
+    Built in lesson 08; paper, appendix B.1, and its code.
+    """
+    if progress < warm_up:
+        return progress / warm_up
+    return (1 + math.cos(math.pi * (progress - warm_up) / (1 - warm_up))) / 2
+
+
+def shift(images: Tensor, offsets: Tensor) -> Tensor:
+    """Each image (B, C, H, W) moved up and left by its own (rows, columns): offsets (B, 2), int64.
+
+    Built in lesson 08. What leaves the picture is lost, what enters repeats its edge.
+    """
+    B, _, H, W = images.shape
+    rows = (torch.arange(H, device=images.device) + offsets[:, :1]).clamp(0, H - 1)  # (B, H)
+    columns = (torch.arange(W, device=images.device) + offsets[:, 1:]).clamp(0, W - 1)  # (B, W)
+    which = torch.arange(B, device=images.device)[:, None, None]
+    return images.movedim(1, -1)[which, rows[:, :, None], columns[:, None, :]].movedim(-1, 1)
+
+
+def draw(n: int, recipe: Recipe, epoch: int) -> tuple[Tensor, Tensor]:
+    """What chance decides in an epoch: indices (steps, B), shifts (steps, B, 2), int64, CPU.
+
+    Built in lesson 08. It seeds torch for the epoch (dropout, too), so that an epoch does not depend on how
+    the ones before it were run: in one go, or stopped and resumed. Images that fill no batch sit this one out.
+    """
+    torch.manual_seed(recipe.seed * 2**20 + epoch)
+    steps, B = n // recipe.batch_size, recipe.batch_size
+    order = torch.randperm(n)[: steps * B]
+    return order.reshape(steps, B), torch.randint(-recipe.shift, recipe.shift + 1, (steps, B, 2))
