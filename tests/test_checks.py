@@ -4,11 +4,13 @@ The wrong answers are written as learners write them, not as the checks spell th
 its number in the list of real mistakes this project keeps.
 """
 
+import functools
 import importlib
 import math
 from dataclasses import replace
 
 import pytest
+import sklearn.metrics
 import torch
 import torch.nn.functional as F
 from einops import rearrange
@@ -60,6 +62,45 @@ def right_count(c):
         return sum(p.numel() for p in vt.ViT(c).parameters())
 
 
+def right_groups(model, decay):
+    plain = [p for n, p in model.named_parameters() if n.endswith((".bias", "token", "embedding")) or "norm" in n]
+    rest = [p for p in model.parameters() if not any(p is q for q in plain)]
+    return [{"params": plain, "weight_decay": 0.0}, {"params": rest, "weight_decay": decay}]
+
+
+def right_confusion(labels, predictions, C):
+    return torch.from_numpy(sklearn.metrics.confusion_matrix(labels, predictions, labels=range(C)))
+
+
+def right_rollout(maps):
+    layers = maps.mean(2) + torch.eye(maps.shape[-1])
+    return functools.reduce(lambda below, above: above @ below, layers / layers.sum(-1, keepdim=True))
+
+
+def right_distance(maps, P):
+    side = round((maps.shape[-1] - 1) ** 0.5)
+    total = torch.zeros(maps.shape[0], maps.shape[2])
+    for i in range(side**2):
+        row = maps[..., 1 + i, 1:] / maps[..., 1 + i, 1:].sum(-1, keepdim=True)
+        far = torch.tensor([math.dist(divmod(i, side), divmod(j, side)) for j in range(side**2)])
+        total += (row * far * P).sum(-1).mean(1) / side**2
+    return total
+
+
+def wrong_confusion(labels, predictions, C):
+    matrix = torch.zeros(C, C, dtype=torch.int64)
+    matrix[labels, predictions] += 1
+    return matrix
+
+
+def wrong_rollout(maps):
+    reached = torch.eye(maps.shape[-1])
+    for layer in maps:
+        fused = layer.max(1).values + torch.eye(maps.shape[-1])
+        reached = torch.matmul(fused / fused.sum(dim=-1), reached)
+    return reached
+
+
 RIGHT = {
     "num_tokens": lambda h, w, p: 1 + (h * w) // (p * p),
     "normalise": lambda x: (x.float() / 255 - 0.5).movedim(-1, 0) / 0.5,
@@ -82,6 +123,12 @@ RIGHT = {
     "count_parameters": right_count,
     "count_macs": vt.count_macs,
     "vit": vt.ViT,
+    "schedule": lambda p, w: min(p / w if w else 1, math.cos(math.pi / 2 * max(p - w, 0) / (1 - w)) ** 2),
+    "parameter_groups": right_groups,
+    "confusion_matrix": right_confusion,
+    "attention_map": lambda q, k: right_attention(q, k, torch.eye(k.shape[2]).expand(*k.shape[:3], -1)),
+    "rollout": right_rollout,
+    "attention_distance": right_distance,
 }
 
 
@@ -377,6 +424,26 @@ MISTAKES = [
     (None, "register_tokens", subclass(RegisterTokens, registers_first), "read a register"),
     (None, "layer_norm", norm_unbiased, "D - 1"),
     (None, "layer_norm", norm_eps_outside, "under the root"),
+    (None, "schedule", lambda p, w: (1 + math.cos(math.pi * p)) / 2, "no warm-up"),
+    (None, "schedule", lambda p, w: p / w if p < w else (1 + math.cos(math.pi * p)) / 2, "rate jumps where"),
+    (None, "schedule", lambda p, w: p / w if p < w else 1 - (p - w) / (1 - w), "on a straight line"),
+    (None, "schedule", lambda p, w: min(1.0, p / w if w else 1.0), "never falls"),
+    (23, "parameter_groups", lambda m, d: [{"params": [*m.parameters()], "weight_decay": d}], "everything decays"),
+    (23, "parameter_groups", lambda m, d: [
+        {"params": [p for p in m.parameters() if p.dim() >= 2], "weight_decay": d},
+        {"params": [p for p in m.parameters() if p.dim() < 2], "weight_decay": 0.0}], "have three dimensions"),
+    (None, "parameter_groups", lambda m, d: [
+        {"params": [p for n, p in m.named_parameters() if n.endswith("weight")], "weight_decay": d},
+        {"params": [p for n, p in m.named_parameters() if not n.endswith("weight")], "weight_decay": 0.0}], "norms"),
+    (34, "confusion_matrix", lambda y, p, C: right_confusion(p, y, C), "rows and columns have changed places"),
+    (None, "confusion_matrix", wrong_confusion, "repeated pairs count once"),
+    (1, "attention_map", lambda q, k: (q @ k.mT).softmax(-1) / q.shape[-1] ** 0.5, "scaled after the softmax"),
+    (4, "attention_map", lambda q, k: (q @ k.mT / q.shape[-1] ** 0.5).softmax(2), "softmax runs over the queries"),
+    (28, "attention_map", lambda q, k: (q @ k.mT / q.shape[-1] ** 0.5).mT.softmax(-1), "a row must be one query"),
+    (26, "rollout", wrong_rollout, "without keepdim=True divides the columns"),
+    (None, "rollout", lambda m: functools.reduce(lambda a, b: b @ a, m.mean(2)), "the shortcut is missing"),
+    (None, "attention_distance", lambda m, P: right_distance(m, 1), "this is in patches"),
+    (None, "attention_distance", lambda m, P: right_distance(m.roll((1, 1), (3, 4)), P), "the last token is left out"),
     (None, "count_macs", lambda c: vt.count_macs(c) - 2 * c.depth * c.embed_dim * c.num_tokens**2, "16.85 G"),
 ]  # fmt: skip
 
@@ -401,7 +468,7 @@ def named_by(name, monkeypatch):
     def spy(exercise, yours, reference, cases, mistakes, also=None):
         caught.update(exercise=exercise, reference=reference, cases=cases, mistakes=mistakes)
 
-    for module in ("core", "pictures", "tokens", "heads", "blocks", "models"):
+    for module in ("core", "pictures", "tokens", "heads", "blocks", "models", "training", "looking"):
         target = importlib.import_module(f"vit_tutorial.checks.{module}")
         if hasattr(target, "compare"):
             monkeypatch.setattr(target, "compare", spy)
@@ -440,6 +507,8 @@ UNNAMED = [
     ("count_parameters", lambda c: right_count(c) + 7, "got 86567663"),
     ("count_parameters", lambda c: right_count(replace(c, mlp_dim=4 * c.embed_dim)), r"expected \d+, got"),
     ("count_macs", lambda c: vt.count_macs(c) + 1, "expected 17563828224, got 17563828225"),
+    ("parameter_groups", lambda m, d: [{"params": [], "weight_decay": d}], "expected 0.0500, got -1"),
+    ("rollout", lambda m: m[0], "expected shape"),
     ("mlp", type("Plain", (), {"__init__": lambda self, *sizes: None}), "inherits from nn.Module"),
 ]
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import shutil
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -9,9 +10,10 @@ import torch
 import torchvision
 from PIL import Image
 
-from vit_tutorial import data
+from vit_tutorial import data, train, weights
 
 SIZES = {"astronaut": (512, 512), "cat": (451, 300), "china": (640, 427), "coffee": (600, 400)}
+LICENCES = ("CC0", "public domain", "CC BY 2.0", "CC BY-SA 3.0", "Apache-2.0")
 SIZES |= {"flower": (640, 427), "rocket": (640, 427)}
 
 
@@ -36,7 +38,7 @@ def test_the_sums_cover_every_file_and_the_readme_names_each_with_its_licence():
     for name, recorded in listed.items():
         assert hashlib.sha256((data.FOLDER / name).read_bytes()).hexdigest() == recorded
         row = next(line for line in readme.splitlines() if f"`{name}`" in line)
-        assert any(licence in row for licence in ("CC0", "public domain", "CC BY 2.0", "CC BY-SA 3.0", "Apache-2.0"))
+        assert any(licence in row for licence in LICENCES)
 
 
 @pytest.mark.parametrize("size", [224, 96])
@@ -94,6 +96,22 @@ def test_real_block_is_what_the_readme_says():
     weights, tokens = data.real_block()
     assert tokens.shape == (4096, 384) and tokens.dtype == torch.float32
     assert weights["attn.qkv.weight"].shape == (1152, 384) and len(weights) == 12
+
+
+def test_the_trained_weights_read_993_of_a_thousand_digits():
+    path = data.path("vit_mnist.safetensors")
+    assert path.stat().st_size < 1_000_000
+    images, labels = data.mnist("test")
+    measured = train.evaluate(weights.load(path), data.normalise(images), labels)
+    assert measured["test_accuracy"] >= 0.993
+    log = data.result("weights")
+    assert abs(measured["test_accuracy"] - log["rows"][-1]["test_accuracy"]) < 2e-4
+    assert log["recipe"] == asdict(train.Recipe()) and log["config"] == asdict(train.DIGITS)  # the defaults made them
+
+
+def test_a_result_that_is_none_is_refused():
+    with pytest.raises(FileNotFoundError, match=r"name: no result 'luck'; there are \['ablation', .*'weights'\]"):
+        data.result("luck")
 
 
 @pytest.mark.parametrize("name", ["dog", "", "../cat", "cat.png"])

@@ -3,6 +3,7 @@
 import json
 
 import matplotlib.image
+import matplotlib.pyplot as plt
 import pytest
 import timm
 import torch
@@ -190,6 +191,7 @@ def test_files_with_one_call(config, tmp_path):
     assert [path.name for path in paths] == ["image_0_query_1.png", "image_1_query_1.png"]
     pixels = matplotlib.image.imread(paths[0])
     assert pixels.shape[1] > 800 and (pixels[..., 3] == 1).all()  # opaque
+    assert plt.get_fignums() == []
 
 
 def test_over_shows_the_heaviest_patch_and_survives_one_colour():
@@ -249,3 +251,4 @@ def test_the_explorer_shows_a_picture_with_words_where_no_widget_runs():
     assert bundle["text/plain"] == metadata["image/png"]["alt"] == "A test: what patch 0 looks at in layer 1, head 1."
     assert bundle["image/png"] and "application/vnd.jupyter.widget-view+json" in bundle
     assert json.dumps(metadata)
+    assert plt.get_fignums() == []  # or the notebook would show a second picture

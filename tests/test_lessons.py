@@ -28,6 +28,8 @@ import store  # noqa: E402
 LESSONS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 TIMES = json.loads(store.TIMES.read_text())
 MODULES = ["patchify", "cls_token", "position_embedding", "attention", "encoder", "head", "vit"]
+MODULES += ["recipe", "train", "interpret"]
+BESIDES = {"check_examples", "check_finite", "main", "DIGITS"}  # of train: guards, and the way in from the shell
 
 
 @pytest.fixture(params=LESSONS, ids=lambda path: path.stem)
@@ -83,7 +85,7 @@ def test_every_public_name_is_built_in_exactly_one_lesson():
     assert set(vit_tutorial.__all__) - {"VARIANTS"} <= set(built)
     for module in MODULES:  # and nothing of what the lessons build is hidden from the reader
         names = definitions((ROOT / "vit_tutorial" / f"{module}.py").read_text())
-        assert set(names) <= set(built) | {"VARIANTS", "RESIZE"}
+        assert set(names) <= set(built) | {"VARIANTS", "RESIZE"} | BESIDES
 
 
 # --- how a lesson is stored ---
@@ -135,7 +137,7 @@ def test_a_second_run_of_store_would_change_no_source(lesson):
     assert [cell.source for cell in lesson.cells] == before
     times = TIMES[lesson.path.stem]
     assert store.minutes(lesson) == (times["minutes_to_read"], times["minutes_of_exercises"])
-    assert times["seconds_to_run"] < 60
+    assert times["seconds_to_run"] < (180 if lesson.path.stem[:2] in ("08", "11", "12") else 60)
 
 
 # --- pictures ---

@@ -14,6 +14,7 @@ function render({ model, el }) {
 
   for (const [name, count] of [["layer", model.get("layers")], ["head", model.get("heads")]]) {
     const label = tag("label", box, {});
+    label.style.marginRight = "2em";
     const slider = tag("input", label, { type: "range", min: 1, max: count, value: model.get(name), name });
     label.prepend(name + " ");
     const number = tag("output", label, { value: `${slider.value} of ${count}` });

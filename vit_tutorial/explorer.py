@@ -6,6 +6,7 @@ from io import BytesIO
 from pathlib import Path
 
 import anywidget
+import matplotlib.pyplot as plt
 import traitlets
 from PIL import Image
 from torch import Tensor
@@ -53,7 +54,9 @@ class AttentionExplorer(anywidget.AnyWidget):
         shape = round(width * scale), round(height * scale)
         pixels = Image.fromarray((as_picture(image).repeat(4 - image.shape[0], 2)[..., :3] * 255).astype("uint8"))
         file = BytesIO()
-        pixels.resize(shape, Image.Resampling.NEAREST).save(file, format="PNG")
+        pixels.resize(shape, Image.Resampling.NEAREST if scale > 4 else Image.Resampling.BICUBIC).save(
+            file, format="PNG"
+        )
         picture = "data:image/png;base64," + base64.b64encode(file.getvalue()).decode()
         super().__init__(picture=picture, title=title, **sizes)
         self._update()
@@ -79,6 +82,7 @@ class AttentionExplorer(anywidget.AnyWidget):
         axis.axis("off")
         file = BytesIO()
         figure.savefig(file, format="png", facecolor="white", metadata={"Software": None})
+        plt.close(figure)  # or the notebook would draw it once more
         alt = f"{self.title}: what patch {self.patch} looks at in layer {self.layer}, head {self.head}."
         data = dict(data or {}) | {"image/png": base64.b64encode(file.getvalue()).decode(), "text/plain": alt}
         return data, dict(metadata) | {"image/png": {"alt": alt}}

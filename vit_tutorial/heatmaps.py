@@ -4,6 +4,7 @@ from io import BytesIO
 from pathlib import Path
 
 import matplotlib
+import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.cm import ScalarMappable
 from matplotlib.figure import Figure
@@ -89,6 +90,7 @@ def save(folder: str | Path, images: Tensor, maps: Tensor, query: int, grid: tup
         figure = sheet(images[b : b + 1], maps[:, b : b + 1], query, grid)
         with matplotlib.rc_context(STYLE):
             figure.savefig(content, format="png")
+        plt.close(figure)
         paths.append(Path(folder) / f"image_{b}_query_{query}.png")
         files.write(paths[-1], content.getvalue())
     return paths

@@ -15,7 +15,14 @@ from torch import Tensor
 
 QUERY, KEY, VALUE, CLS, PATCH = "#D55E00", "#0072B2", "#009E73", "#CC79A7", "#EFB700"  # after Okabe and Ito
 INK, PALE, SLATE, BOX = "#222222", "#E8E8E8", "#5B7083", "#00E5FF"
-SERIES = [SLATE, "#A0522D", "#3CB4C8", INK]  # for lines and bars, which are none of the five above
+SERIES = [
+    SLATE,
+    "#A0522D",
+    "#3CB4C8",
+    INK,
+    "#7B5BB5",
+    "#8A8F2A",
+]  # for lines and bars, which are none of the five above
 STYLE = {
     "figure.facecolor": "white",
     "savefig.facecolor": "white",
@@ -134,15 +141,18 @@ def curves(
 ) -> Figure:
     """Lines over a common x; `log` names the logarithmic axes ("x", "y", "xy")."""
     figure, ((axis,),) = canvas(1, 1, 6.5, 3.4)
-    for (label, y), style in zip(lines.items(), ["-", "--", "-.", ":"] * 3, strict=False):
-        axis.plot(x, y, style, marker=marker, label=label, markersize=4)
+    styles = ["-", "--", "-.", ":", (0, (6, 2, 1, 2, 1, 2)), (0, (1, 3))]
+    for (label, y), style in zip(lines.items(), styles * 2, strict=False):
+        axis.plot(x, y, linestyle=style, marker=marker, label=label, markersize=4)
     axis.set(xlabel=xlabel, ylabel=ylabel)
     if "x" in log:
         axis.set_xscale("log", base=2)
         axis.set_xticks(x, [f"{v:g}" for v in x])
     if "y" in log:
         axis.set_yscale("log")
-    if len(lines) > 1:
+    if len(lines) > 4:
+        figure.legend(frameon=False, loc="outside right upper")
+    elif len(lines) > 1:
         axis.legend(frameon=False)
     axis.grid(color=PALE)
     return figure
@@ -169,6 +179,19 @@ def bars(values: dict[str, float], xlabel: str, form: str = "{:,}") -> Figure:
     axis.invert_yaxis()
     axis.set_xlabel(xlabel)
     axis.margins(x=0.22)
+    return figure
+
+
+def scatter(panels: dict[str, np.ndarray], labels: Tensor, columns: int = 4) -> Figure:
+    """Points (n, 2) of several panels, each point coloured by its label (n,), 0 to 9."""
+    rows = -(-len(panels) // columns)
+    figure, axes = canvas(rows, columns, 2.5 * columns, 2.5 * rows)
+    for axis in axes.flat[len(panels) :]:
+        axis.axis("off")
+    for axis, (title, points) in zip(axes.flat, panels.items(), strict=False):
+        drawn = axis.scatter(points[:, 0], points[:, 1], c=labels.numpy(), cmap="tab10", vmin=-0.5, vmax=9.5, s=4)
+        axis.set(title=title, xticks=[], yticks=[])
+    figure.colorbar(drawn, ax=axes, ticks=range(10), label="digit", shrink=0.8)
     return figure
 
 

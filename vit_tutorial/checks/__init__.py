@@ -6,13 +6,18 @@ AssertionError that names the mistake: the known ones by a sentence, others by t
 
 from .blocks import encoder_block, layer_norm, mlp
 from .heads import attention, masked_attention, multi_head_attention
+from .looking import attention_distance, attention_map, rollout
 from .models import count_macs, count_parameters, head, mean_pool, vit
 from .pictures import conv_from_linear, normalise, num_tokens, patchify, unpatchify
 from .tokens import cls_token, position_embedding, register_tokens, resize_positions, sincos1d
+from .training import confusion_matrix, parameter_groups, schedule
 
 __all__ = [
     "attention",
+    "attention_distance",
+    "attention_map",
     "cls_token",
+    "confusion_matrix",
     "conv_from_linear",
     "count_macs",
     "count_parameters",
@@ -25,10 +30,13 @@ __all__ = [
     "multi_head_attention",
     "normalise",
     "num_tokens",
+    "parameter_groups",
     "patchify",
     "position_embedding",
     "register_tokens",
     "resize_positions",
+    "rollout",
+    "schedule",
     "sincos1d",
     "unpatchify",
     "vit",
