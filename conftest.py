@@ -9,6 +9,7 @@ import pytest
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.pop("MPLBACKEND", None)  # "agg" would silence the lessons' figures
+os.environ.setdefault("ACCELERATE_USE_CPU", "true")  # bit for bit is promised for the CPU; "false" tries a GPU
 os.environ.setdefault("HF_HUB_OFFLINE", "1")  # no test reaches for a network
 
 

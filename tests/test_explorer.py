@@ -22,7 +22,9 @@ CELLS = [
     'model = weights.load(data.path("vit_mnist.safetensors"))\n'
     'explorer = explore_model(model, data.normalise(data.mnist("test")[0][:1])[0], "A seven")\n'
     "explorer",
-    'print("read back:", explorer.patch, explorer.layer, explorer.head)',
+    'import numpy\nrow = numpy.frombuffer(explorer.row, "f4")\nbest = int(row.argmax())\n'
+    'print("read back:", explorer.patch, explorer.layer, explorer.head,\n'
+    '      f"| row {best // 7}, column {best % 7}: {100 * float(row[best]):.1f} %")',
     'explorer.patch, explorer.layer = 48, 2\nprint("set", explorer.patch)',
     "explorer.head = 5",
 ]
@@ -89,6 +91,13 @@ def run_cell(page, number):
     return page.locator(".jp-Notebook .jp-Cell").nth(number).locator(".jp-OutputArea-output").first
 
 
+def says_what_python_says(page):
+    """The row that the page drew is the row that Python sent: the same heaviest patch, the same weight."""
+    spoken = run_cell(page, 1).inner_text().split("| ")[1].strip()
+    heard = "spoken => document.querySelector('.attention-explorer p').textContent.includes('most at ' + spoken)"
+    page.wait_for_function(heard, arg=spoken)
+
+
 def test_hover_keys_sliders_and_read_back(page):
     kernel = "window.jupyterapp.shell.currentWidget?.sessionContext?.session?.kernel"
     page.wait_for_function(f"{kernel}?.connectionStatus === 'connected' && {kernel}.status === 'idle'", timeout=60_000)
@@ -105,6 +114,7 @@ def test_hover_keys_sliders_and_read_back(page):
     page.wait_for_function("document.querySelector('.attention-explorer p').textContent.includes('row 2, column 3')")
     assert "read back: 17 1 1" in run_cell(page, 1).inner_text()
     assert picture.evaluate("c => c.toDataURL()") != before
+    says_what_python_says(page)
 
     picture.focus()
     for key in ("ArrowRight", "ArrowDown", "ArrowLeft", "ArrowLeft"):
@@ -116,6 +126,7 @@ def test_hover_keys_sliders_and_read_back(page):
         slider.fill(value)
     wait_for(lambda: "read back: 23 6 4" in run_cell(page, 1).inner_text(), 20)
     assert page.locator(".attention-explorer output").all_inner_texts() == ["6 of 6", "4 of 4"]
+    says_what_python_says(page)
 
     assert "set 48" in run_cell(page, 2).inner_text()  # and the other way: Python moves the picture
     page.wait_for_function("document.querySelector('.attention-explorer p').textContent.includes('row 6, column 6')")

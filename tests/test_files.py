@@ -100,6 +100,13 @@ def test_a_file_whose_tensors_do_not_fit_its_config_is_refused(tmp_path):
         weights.load(tmp_path / "other.safetensors")
 
 
+@pytest.mark.parametrize("config", ["{}", "no json", "[]", '{"image_size": 28, "colour": 3}', '{"image_size": -1}'])
+def test_a_config_that_is_none_is_refused(tmp_path, config):
+    files.save(tmp_path / "odd.safetensors", {"x": torch.ones(2)}, {"vit_config": config})
+    with pytest.raises(ValueError, match=r"path: .*odd\.safetensors' holds a config that is no ViT's"):
+        weights.load(tmp_path / "odd.safetensors")
+
+
 # --- writing ---
 
 
@@ -123,6 +130,7 @@ def test_a_read_only_folder_is_named(tmp_path, monkeypatch):
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 
     monkeypatch.setattr(builtins, "open", refuse)
+    monkeypatch.setattr(os, "unlink", refuse)
     with pytest.raises(OSError, match=r"path: .*x' could not be written, .*: Read-only file system"):
         files.write(tmp_path / "x", b"1")
 

@@ -150,19 +150,22 @@ def test_gradient_times_input_and_occlusion_are_exact_for_a_linear_model():
 
     model, images = Linear(), torch.randn(5, 1, 8, 12)
     best = model(images).argmax(1)
-    expected = patchify((images - images.min()) * model.weight[best], 4).sum(-1).detach()
-    torch.testing.assert_close(interpret.gradient_times_input(model, images), expected, rtol=1e-4, atol=1e-4)
-    torch.testing.assert_close(interpret.occlusion(model, images), expected, rtol=1e-4, atol=1e-4)
+    expected = patchify((images + 0.7) * model.weight[best], 4).sum(-1).detach()
+    torch.testing.assert_close(interpret.gradient_times_input(model, images, -0.7), expected, rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(interpret.occlusion(model, images, -0.7), expected, rtol=1e-4, atol=1e-4)
+    assert model.weight.grad is None and not images.requires_grad and model.training
+    for function in (interpret.gradient_times_input, interpret.occlusion):
+        with pytest.raises(ValueError, match="images: expected finite numbers"):
+            function(model, images.index_fill(0, torch.tensor([1]), torch.inf), 0.0)
 
 
 def test_emptying_patches_touches_nothing_else():
     config, images = CONFIGS[0], torch.rand(2, 3, 16, 16) + 1
-    out = interpret.empty(images, torch.tensor([[0, 5], [15, 15]]), config)
+    out = interpret.empty(images, torch.tensor([[0, 5], [15, 15]]), config, 0.25)
     patches, before = patchify(out, 4), patchify(images, 4)
-    low = images.min()
-    assert (patches[0, [0, 5]] == low).all() and (patches[1, 15] == low).all()
+    assert (patches[0, [0, 5]] == 0.25).all() and (patches[1, 15] == 0.25).all()
     patches[0, [0, 5]], patches[1, 15] = before[0, [0, 5]], before[1, 15]
-    assert torch.equal(patches, before) and images.min() == low
+    assert torch.equal(patches, before) and images.min() >= 1
 
 
 @pytest.mark.parametrize(
@@ -243,6 +246,13 @@ def test_the_explorer_of_the_real_block_computes_rows_when_asked():
     q, k, _ = attention.project(tokens[None])
     expected = (q[0, 2, 1000] @ k[0, 2].T / 96**0.5).softmax(-1)
     torch.testing.assert_close(row, expected.detach())
+
+
+def test_tokens_that_do_not_fit_the_grid_are_refused():
+    with pytest.raises(
+        ValueError, match=r"tokens: expected \(12, D\) for grid=\(3, 4\), no class token, got \(13, 8\)"
+    ):
+        explore_block(MultiHeadAttention(8, 2), torch.randn(13, 8), torch.rand(1, 9, 12), (3, 4))
 
 
 def test_the_explorer_shows_a_picture_with_words_where_no_widget_runs():

@@ -28,7 +28,7 @@ import store  # noqa: E402
 LESSONS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 TIMES = json.loads(store.TIMES.read_text())
 MODULES = ["patchify", "cls_token", "position_embedding", "attention", "encoder", "head", "vit"]
-MODULES += ["recipe", "train", "interpret"]
+MODULES += ["recipe", "checkpoint", "train", "interpret"]
 BESIDES = {"check_examples", "check_finite", "main", "DIGITS"}  # of train: guards, and the way in from the shell
 
 
@@ -71,7 +71,7 @@ def test_lesson_and_package_hold_the_same_code(lesson):
     number = lesson.path.stem[:2]
     wanted = [*store.built_in(number), *CONSTANTS.get(number, [])]
     package = {}
-    for module in [*MODULES, "weights", "data"]:
+    for module in [*MODULES, "weights", "data", "files"]:
         package |= definitions((ROOT / "vit_tutorial" / f"{module}.py").read_text())
     here = definitions("\n\n".join(cell.source for cell in lesson.code))
     for name in wanted:
@@ -247,6 +247,7 @@ def test_stamping_a_repository_puts_one_badge_and_one_address_and_can_be_undone(
 
 def test_the_table_in_the_readme_is_up_to_date():
     assert store.readme_table(TIMES) in store.README.read_text(encoding="utf-8")
+    assert store.speed_table() in store.README.read_text(encoding="utf-8")
     assert set(TIMES) == {path.stem for path in LESSONS}
 
 

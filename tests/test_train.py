@@ -20,7 +20,7 @@ from sklearn.metrics import accuracy_score, log_loss
 from timm.optim import param_groups_weight_decay
 from transformers import get_cosine_schedule_with_warmup
 
-from vit_tutorial import ViT, data, files, train, weights
+from vit_tutorial import ViT, data, files, interpret, train, weights
 from vit_tutorial.recipe import draw, parameter_groups, schedule, shift
 from vit_tutorial.train import Recipe, fit
 
@@ -82,9 +82,25 @@ def test_an_epoch_sees_every_image_once_in_an_order_of_its_own():
     assert not draw(100, replace(recipe, shift=0), 0)[1].any()
 
 
+@pytest.mark.parametrize("changes", [{"epochs": 2.5}, {"shift": "2"}, {"bfloat16": 1}, {"seed": None}, {"clip": True}])
+def test_a_recipe_of_other_types_is_refused(changes):
+    (name,) = changes
+    with pytest.raises(TypeError, match=rf"{name}: expected (int|float|bool), got "):
+        Recipe(**changes)
+
+
 @pytest.mark.parametrize(
     "changes",
-    [{"epochs": 0}, {"batch_size": 0}, {"learning_rate": -1.0}, {"warm_up": 1.5}, {"shift": -1}, {"clip": 0.0}],
+    [
+        {"epochs": 0},
+        {"batch_size": 0},
+        {"learning_rate": -1.0},
+        {"warm_up": 1.5},
+        {"shift": -1},
+        {"warm_up": 1},
+        {"seed": 2**33},
+        {"clip": 0.0},
+    ],
 )
 def test_a_recipe_out_of_range_is_refused(changes):
     (name,) = changes
@@ -139,6 +155,15 @@ def test_the_same_seed_gives_the_same_weights_bit_for_bit(digits, changes):
     assert same(models[0], models[1]) and not same(models[0], models[2])
 
 
+def test_shifts_are_those_that_were_drawn(digits, monkeypatch):
+    seen = []
+    monkeypatch.setattr(train, "shift", lambda images, offsets: seen.append(offsets) or shift(images, offsets))
+    plain, moved = small(), small()
+    fit(plain, *digits, replace(QUICK, epochs=1, shift=0))
+    fit(moved, *digits, replace(QUICK, epochs=1, shift=2))
+    assert torch.equal(torch.stack(seen[10:]), draw(320, replace(QUICK, shift=2), 0)[1]) and not same(plain, moved)
+
+
 def test_bfloat16_is_near(digits):
     plain, half = small(), small()
     fit(plain, *digits, replace(QUICK, epochs=1))
@@ -149,13 +174,15 @@ def test_bfloat16_is_near(digits):
 
 
 @pytest.mark.skipif(not (shutil.which("g++") or shutil.which("clang++")), reason="compiling needs a C++ compiler")
-def test_compiling_changes_next_to_nothing(digits):
+def test_compiling_changes_next_to_nothing(digits, monkeypatch):
     plain, compiled = small(), small()
+    calls, original = [], torch.compile
+    monkeypatch.setattr(torch, "compile", lambda model: calls.append(model) or original(model))
     fit(plain, *digits, replace(QUICK, epochs=1))
     fit(compiled, *digits, replace(QUICK, epochs=1, compile=True))
     logits = [train.predict(model, digits[0]) for model in (plain, compiled)]
     torch.testing.assert_close(logits[1], logits[0], rtol=1e-2, atol=1e-3)
-    assert list(compiled.state_dict()) == list(plain.state_dict())
+    assert list(compiled.state_dict()) == list(plain.state_dict()) and calls == [compiled]
 
 
 def test_evaluate_equals_scikit_learn(digits):
@@ -194,10 +221,16 @@ def assert_same_tensors(folder, expected):
 
 def test_a_run_killed_at_random_moments_ends_with_the_same_weights(process, uninterrupted, tmp_path):
     kills, seen, path = 0, [], tmp_path / "checkpoint.safetensors"
+
+    def saved():
+        return path.stat().st_mtime_ns if path.exists() else 0
+
     for _ in range(12):
-        run = process(target=checkpointed, args=(tmp_path,))
+        run, before = process(target=checkpointed, args=(tmp_path,)), saved()
         run.start()
-        run.join(timeout=random.uniform(0.05, 1.0))
+        while kills and run.is_alive() and saved() == before:  # the first is killed anywhere, the others later
+            time.sleep(0.005)
+        run.join(timeout=random.uniform(0.0, 0.3))
         if run.exitcode is not None:
             break
         os.kill(run.pid, signal.SIGKILL)
@@ -206,18 +239,24 @@ def test_a_run_killed_at_random_moments_ends_with_the_same_weights(process, unin
         seen.append(json.loads(files.load(path)[1]["run"])["history"][-1]["epoch"] if path.exists() else 0)
     checkpointed(tmp_path)
     print(f"killed {kills} times; epochs in the checkpoint after each: {seen}")
-    assert kills and seen == sorted(seen)
+    assert kills and seen == sorted(seen) and any(0 < epoch < 20 for epoch in seen)
     assert_same_tensors(tmp_path, uninterrupted)
 
 
-@pytest.mark.parametrize(("call", "count"), [("fsync", 2), ("replace", 2), ("fsync", 7), ("replace", 9)])
+@pytest.mark.parametrize(
+    ("call", "count"), [("replace", 3), ("fsync", 7), ("replace", 9), ("replace", 8), ("replace", 41)]
+)
 def test_a_run_killed_while_saving_ends_with_the_same_weights(process, uninterrupted, tmp_path, call, count):
     run = process(target=killed_while_saving, args=(tmp_path, call, count))
     run.start()
     run.join()
-    assert run.exitcode == -signal.SIGKILL
+    assert run.exitcode == -signal.SIGKILL  # calls: run.json, then metrics.csv and the checkpoint of each epoch
+    assert list(tmp_path.glob(".*.tmp"))
     checkpointed(tmp_path)
     assert_same_tensors(tmp_path, uninterrupted)
+    with open(tmp_path / "metrics.csv") as file:
+        assert [int(row["epoch"]) for row in csv.DictReader(file)] == list(range(1, 21))
+    assert not list(tmp_path.glob(".*.tmp"))
 
 
 def test_a_finished_run_is_not_run_again_and_metrics_have_one_row_an_epoch(digits, tmp_path):
@@ -242,6 +281,8 @@ def test_a_folder_of_another_run_is_refused_and_left_alone(digits, tmp_path):
     ]:
         with pytest.raises(ValueError, match=rf"folder: .* is of a run with {word}; take another folder"):
             fit(model, *digits, recipe, folder=tmp_path)
+    with pytest.raises(ValueError, match=r"is of a run with images=320, labels_crc32=\d+; take another"):
+        fit(small(), digits[0][:300], digits[1][:300], QUICK, folder=tmp_path)
     assert (tmp_path / "checkpoint.safetensors").read_bytes() == before
     weights.save(small(), tmp_path / "checkpoint.safetensors")
     with pytest.raises(ValueError, match="is of a run with image_size=None"):
@@ -286,7 +327,9 @@ def test_a_weight_that_is_not_finite_is_not_saved(digits, tmp_path, monkeypatch)
 @pytest.mark.parametrize(
     ("change", "error", "words"),
     [
-        (lambda x, y: (data.mnist("test")[0][:320], y), TypeError, "expected floats and int64, got torch.uint8"),
+        (lambda x, y: (data.mnist("test")[0][:320], y), TypeError, "expected torch.float32 and int64, got torch.uint8"),
+        (lambda x, y: (x.double(), y), TypeError, "expected torch.float32 and int64, got torch.float64"),
+        (lambda x, y: (x.numpy(), y), TypeError, "images: expected a tensor, got ndarray"),
         (lambda x, y: (x, y.float()), TypeError, "got torch.float32 and torch.float32"),
         (lambda x, y: (x, y[:-1]), ValueError, r"got \(320, 1, 28, 28\) and \(319,\)"),
         (lambda x, y: (x[0], y), ValueError, r"expected \(n, C, H, W\) and \(n,\), n from 32 up, got \(1, 28, 28\)"),
@@ -294,13 +337,15 @@ def test_a_weight_that_is_not_finite_is_not_saved(digits, tmp_path, monkeypatch)
         (lambda x, y: (x, y + 1), ValueError, "labels: expected 0 to 9, got 1 to 10"),
         (lambda x, y: (x, y - 1), ValueError, "labels: expected 0 to 9, got -1 to 8"),
         (lambda x, y: (x.index_fill(0, torch.tensor([7]), float("nan")), y), ValueError, "image 7 holds a NaN"),
-        (lambda x, y: (x[:, :, :14, :14], y), ValueError, r"images: expected \(28, 28\) pixels, got \(14, 14\)"),
+        (lambda x, y: (x[:, :, :14, :14], y), ValueError, r"images: expected \(1, 28, 28\) each, got \(1, 14, 14\)"),
     ],
 )
 def test_examples_that_do_not_fit_are_refused(digits, change, error, words):
     model = small()
     with pytest.raises(error, match=words):
         fit(model, *change(*digits), QUICK)
+    with pytest.raises(error, match=words.replace("n from 32 up", "n from 1 up")):
+        fit(model, *digits, QUICK, test=change(*digits) if "from 32 up" not in words else (digits[0][0], digits[1]))
     assert same(model, small())
 
 
@@ -340,6 +385,13 @@ def test_the_shell_runs_the_same_code_and_two_processes_equal_one(tmp_path):
     second = weights.load(tmp_path / "two" / "model.safetensors")
     for a, b in zip(first.parameters(), second.parameters(), strict=True):
         torch.testing.assert_close(a, b, rtol=1e-3, atol=1e-4)
+    losses = []
+    for folder in ("one", "two"):
+        with open(tmp_path / folder / "metrics.csv") as file:
+            losses.append([float(row["loss"]) for row in csv.DictReader(file)])
+    assert losses[0] == pytest.approx(losses[1], rel=1e-4)
+    odd = shell(*SHELL, "--batch-size", 33, "--folder", tmp_path / "odd", launcher=launcher)
+    assert odd.returncode and "batch_size: expected a multiple of the 2 processes, got 33" in odd.stderr
 
 
 def test_the_shell_explains_itself_and_its_faults():
@@ -349,3 +401,13 @@ def test_the_shell_explains_itself_and_its_faults():
     wrong = shell("--embed-dim", "30", "--num-heads", "4")
     assert wrong.returncode == 1 and wrong.stderr.strip().endswith("does not split into num_heads=4 equal heads")
     assert "Traceback" not in wrong.stderr
+    for images in (-5, 70_000):
+        assert f"images: expected 1 to 60000, got {images}" in shell("--images", images).stderr
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU on this machine")
+def test_a_gpu_gives_nearly_what_the_processor_gives(digits, monkeypatch):
+    on_cpu, on_gpu = small(), small().cuda()
+    maps = interpret.attention_maps(on_gpu, digits[0]).cpu()
+    torch.testing.assert_close(maps, interpret.attention_maps(on_cpu, digits[0]), rtol=1e-2, atol=1e-3)
+    torch.testing.assert_close(train.predict(on_gpu, digits[0]), train.predict(on_cpu, digits[0]), rtol=1e-2, atol=1e-3)

@@ -55,7 +55,8 @@ function render({ model, el }) {
     brush.drawImage(picture, 0, 0, canvas.width, canvas.height);
     const bytes = model.get("row");
     const row = new Float32Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength));
-    const most = row.reduce((a, b) => Math.max(a, b), 1e-12);
+    const best = row.reduce((a, weight, n) => (weight > row[a] ? n : a), 0);
+    const most = Math.max(row[best], 1e-12);
     row.forEach((weight, n) => {
       const share = Math.sqrt(weight / most); // so that small weights are seen beside large ones
       brush.fillStyle = `rgba(${255 * Math.min(1, 0.2 + share)}, ${200 * share}, ${140 * (1 - share)}, ${0.85 * share})`;
@@ -66,18 +67,17 @@ function render({ model, el }) {
       for (let n = 1; n < columns; n++) brush.strokeRect(n * w, -1, 0, canvas.height + 2);
       for (let n = 1; n < rows; n++) brush.strokeRect(-1, n * h, canvas.width + 2, 0);
     }
-    const patch = model.get("patch"), y = Math.floor(patch / columns), x = patch % columns;
+    const patch = model.get("shown"), y = Math.floor(patch / columns), x = patch % columns;
     brush.strokeStyle = "#00e5ff";
     brush.lineWidth = 3;
     brush.strokeRect(x * w, y * h, w, h);
     brush.lineWidth = 1;
-    const best = row.indexOf(most);
     says.textContent =
       `The patch in row ${y}, column ${x} looks most at row ${Math.floor(best / columns)}, ` +
-      `column ${best % columns}: ${(100 * most).toFixed(1)} % of its attention to the patches shown.`;
+      `column ${best % columns}: ${(100 * row[best]).toFixed(1)} % of its attention.`;
     canvas.setAttribute("aria-label", `${model.get("title")}. ${says.textContent} Arrow keys choose another patch.`);
   }
-  model.on("change:row change:patch", draw);
+  model.on("change:row change:shown", draw);
 }
 
 export default { render };

@@ -12,7 +12,7 @@ from PIL import Image
 from torch import Tensor
 
 from .attention import MultiHeadAttention
-from .heatmaps import over
+from .heatmaps import outline, over
 from .interpret import attention_maps, attention_row
 from .plots import as_picture, canvas
 from .vit import ViT
@@ -35,6 +35,7 @@ class AttentionExplorer(anywidget.AnyWidget):
     width, height = (traitlets.Int(1).tag(sync=True) for _ in range(2))
     picture, title = (traitlets.Unicode().tag(sync=True) for _ in range(2))
     row = traitlets.Bytes().tag(sync=True)
+    shown = traitlets.Int(0).tag(sync=True)  # the patch that `row` belongs to
 
     def __init__(
         self,
@@ -52,7 +53,8 @@ class AttentionExplorer(anywidget.AnyWidget):
         sizes |= {"width": round(width * scale), "height": round(height * scale)}
         self._limits = {"patch": (0, grid[0] * grid[1] - 1), "layer": (1, layers), "head": (1, heads)}
         shape = round(width * scale), round(height * scale)
-        pixels = Image.fromarray((as_picture(image).repeat(4 - image.shape[0], 2)[..., :3] * 255).astype("uint8"))
+        colours = as_picture(image)[..., :3] if image.shape[0] > 2 else as_picture(image[:1]).repeat(3, 2)
+        pixels = Image.fromarray((colours * 255).astype("uint8"))
         file = BytesIO()
         pixels.resize(shape, Image.Resampling.NEAREST if scale > 4 else Image.Resampling.BICUBIC).save(
             file, format="PNG"
@@ -70,7 +72,9 @@ class AttentionExplorer(anywidget.AnyWidget):
 
     @traitlets.observe("patch", "layer", "head")
     def _update(self, change=None):
-        self.row = self._weights(self.layer, self.head, self.patch).float().cpu().numpy().tobytes()
+        weights = self._weights(self.layer, self.head, self.patch).detach().float().cpu()
+        with self.hold_sync():  # together, or the page would draw one with the other's
+            self.row, self.shown = weights.numpy().tobytes(), self.patch
 
     def _repr_mimebundle_(self, **kwargs):
         """The widget for whoever can run it, and a picture with words for everyone else."""
@@ -78,7 +82,9 @@ class AttentionExplorer(anywidget.AnyWidget):
         data, metadata = shown if isinstance(shown, tuple) else (shown, {})
         weights = self._weights(self.layer, self.head, self.patch).reshape(self.rows, self.columns)
         figure, ((axis,),) = canvas(1, 1, 4, 4 * self.height / self.width)
-        axis.imshow(over(self._image, weights**0.5))
+        still = over(self._image, weights**0.5)
+        outline(still, self.patch, (self.rows, self.columns))
+        axis.imshow(still)
         axis.axis("off")
         file = BytesIO()
         figure.savefig(file, format="png", facecolor="white", metadata={"Software": None})
@@ -114,7 +120,13 @@ def explore_block(
     """One attention layer, for the `tokens` (N, D) that enter it, patches only, and their picture (C, H, W).
 
     A row is computed when it is asked for: 64x64 patches have 16 million weights a head.
+
+    Raises:
+        ValueError: `tokens` are not one a patch of the grid.
     """
+    if tokens.ndim != 2 or len(tokens) != grid[0] * grid[1]:
+        expected = f"({grid[0] * grid[1]}, D) for grid={grid}, no class token"
+        raise ValueError(f"tokens: expected {expected}, got {tuple(tokens.shape)}")
 
     def row(layer: int, head: int, patch: int) -> Tensor:
         return attention_row(attention, tokens[None], patch)[0, head - 1]

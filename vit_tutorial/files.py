@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import safetensors.torch
@@ -10,7 +11,9 @@ from torch import Tensor
 
 
 def write(path: str | Path, content: bytes) -> None:
-    """Put `content` into the file `path`: under another name first, renamed when it is safely on the disk.
+    """Put `content` into the file `path`: under another name first, renamed when it is whole.
+
+    Built in lesson 08.
 
     Raises:
         OSError: the folder is missing or read-only, or the disk is full; `path` is as it was before.
@@ -23,10 +26,13 @@ def write(path: str | Path, content: bytes) -> None:
             file.flush()
             os.fsync(file.fileno())  # or a power cut after the rename could leave an empty file
         os.replace(temporary, path)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        reason = f"path: {str(path)!r} could not be written, what was there is untouched: {error.strerror}"
-        raise OSError(error.errno, reason) from error
+    except BaseException as error:  # an interrupt, too
+        with suppress(OSError):  # a read-only disk refuses this as well
+            temporary.unlink(missing_ok=True)
+        if not isinstance(error, OSError):
+            raise
+        reason = f"path: {str(path)!r} could not be written, what was there is untouched"
+        raise OSError(error.errno, f"{reason}: {error.strerror}") from error
 
 
 def save(path: str | Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:

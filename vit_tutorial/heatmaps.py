@@ -23,7 +23,8 @@ def over(image: Tensor, weights: Tensor) -> np.ndarray:
     A map without any weight, or a picture of one colour, is drawn as it is: grey.
     """
     grey = as_picture(image).mean(-1, keepdims=True)  # (C, H, W) -> (H, W, 1)
-    share = weights.detach().float().cpu() / weights.max().clamp(min=1e-12).cpu()
+    weights = weights.detach().float().cpu()
+    share = weights / weights.max().clamp(min=1e-12)
     share = interpolate(share[None, None], image.shape[-2:], mode="nearest")[0, 0].numpy()  # (h, w) -> (H, W)
     return grey * (1 - share[..., None] * 0.8) + HEAT(share)[..., :3] * share[..., None] * 0.8
 
@@ -47,7 +48,7 @@ def sheet(images: Tensor, maps: Tensor, query: int, grid: tuple[int, int]) -> Fi
     for b, (layer, head) in ((b, divmod(n, h)) for b in range(B) for n in range(L * h)):
         tile = over(images[b], maps[layer, b, head, query, -rows * columns :].reshape(grid))
         if patch >= 0:
-            _outline(tile, patch, grid)
+            outline(tile, patch, grid)
         top, left = b * (H + gap), (layer * h + head) * (W + gap) + layer * gap
         page[top : top + H, left : left + W] = tile
     height, width = page.shape[:2]
@@ -63,7 +64,8 @@ def sheet(images: Tensor, maps: Tensor, query: int, grid: tuple[int, int]) -> Fi
     return figure
 
 
-def _outline(tile: np.ndarray, patch: int, grid: tuple[int, int]) -> None:
+def outline(tile: np.ndarray, patch: int, grid: tuple[int, int]) -> None:
+    """Draw a frame around one patch of a picture (H, W, 3), in place."""
     H, W = tile.shape[:2]
     y, x = divmod(patch, grid[1])
     top, bottom, left, right = (
@@ -74,7 +76,6 @@ def _outline(tile: np.ndarray, patch: int, grid: tuple[int, int]) -> None:
     )
     colour = np.array([0.0, 0.9, 1.0])  # plots.BOX
     tile[[top, bottom], left : right + 1] = tile[top : bottom + 1, [left, right]] = colour
-    tile[top : bottom + 1, left] = tile[top : bottom + 1, right] = colour
 
 
 def save(folder: str | Path, images: Tensor, maps: Tensor, query: int, grid: tuple[int, int]) -> list[Path]:

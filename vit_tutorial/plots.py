@@ -11,6 +11,7 @@ from IPython.display import display
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
+from matplotlib.ticker import MaxNLocator
 from torch import Tensor
 
 QUERY, KEY, VALUE, CLS, PATCH = "#D55E00", "#0072B2", "#009E73", "#CC79A7", "#EFB700"  # after Okabe and Ito
@@ -132,6 +133,8 @@ def matrices(
                 text = f"{number:.2f}".rstrip("0").rstrip(".")
                 axis.text(x, y, text, ha="center", va="center", color="white" if dark else INK, fontsize=10)
         else:
+            axis.xaxis.set_major_locator(MaxNLocator(integer=True))
+            axis.yaxis.set_major_locator(MaxNLocator(integer=True))
             figure.colorbar(heat, ax=axis, shrink=0.75)
     return figure
 
@@ -161,12 +164,13 @@ def curves(
 def history(rows: Sequence[dict]) -> Figure:
     """What `train.fit` returns: the training loss, and the test error where it was measured, an epoch a point."""
     panels = {"training loss": [row["loss"] for row in rows]}
-    if "test_accuracy" in rows[0]:
+    if all("test_accuracy" in row for row in rows):
         panels["test error, %"] = [100 * (1 - row["test_accuracy"]) for row in rows]
     figure, axes = canvas(1, len(panels), 4.2 * len(panels), 3)
     for axis, (name, values) in zip(axes[0], panels.items(), strict=True):
         axis.plot([row["epoch"] for row in rows], values, marker="o", markersize=4)
         axis.set(xlabel="epoch", title=name, ylim=(0, None))
+        axis.xaxis.set_major_locator(MaxNLocator(integer=True))
         axis.grid(color=PALE)
     return figure
 

@@ -1,7 +1,7 @@
 """Lesson 08: what a recipe for training decides, and what chance decides."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import torch
 from torch import Tensor, nn
@@ -12,6 +12,7 @@ class Recipe:
     """How to train; the defaults suit a small ViT and MNIST. Built in lesson 08.
 
     Raises:
+        TypeError: a value of another type.
         ValueError: a number outside its range.
     """
 
@@ -29,8 +30,11 @@ class Recipe:
 
     def __post_init__(self):
         lowest = {"epochs": 1, "batch_size": 1, "clip": 1e-9}
-        highest = {"learning_rate": 1, "warm_up": 1, "label_smoothing": 1}
-        for name, value in vars(self).items():
+        highest = {"learning_rate": 1, "warm_up": 0.99, "label_smoothing": 1, "seed": 2**32}
+        for field in fields(self):
+            name, value = field.name, getattr(self, field.name)
+            if type(value) is not field.type and not (field.type is float and type(value) is int):
+                raise TypeError(f"{name}: expected {field.type.__name__}, got {value!r}")
             low, high = lowest.get(name, 0), highest.get(name, math.inf)
             if not low <= value <= high:
                 raise ValueError(f"{name}: expected a number from {low} to {high}, got {value}")
@@ -73,8 +77,8 @@ def shift(images: Tensor, offsets: Tensor) -> Tensor:
 def draw(n: int, recipe: Recipe, epoch: int) -> tuple[Tensor, Tensor]:
     """What chance decides in an epoch: indices (steps, B), shifts (steps, B, 2), int64, CPU.
 
-    Built in lesson 08. It seeds torch for the epoch (dropout, too), so that an epoch does not depend on how
-    the ones before it were run: in one go, or stopped and resumed. Images that fill no batch sit this one out.
+    Built in lesson 08. It seeds torch's own generator for the epoch (dropout, too), so that an epoch does not
+    depend on how the ones before it were run. Images that fill no batch sit this one out.
     """
     torch.manual_seed(recipe.seed * 2**20 + epoch)
     steps, B = n // recipe.batch_size, recipe.batch_size

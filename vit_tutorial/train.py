@@ -1,23 +1,22 @@
 """Lesson 08: from random weights to a model that reads digits; `python -m vit_tutorial.train` from the shell."""
 
 import argparse
-import csv
 import inspect
 import io
-import json
 import re
 import time
-from dataclasses import asdict, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import torch
 import torch.nn.functional as F
-from accelerate import Accelerator
+from accelerate import Accelerator, PartialState
 from torch import Tensor, nn
 from torch.optim import AdamW, Optimizer
 from tqdm import tqdm
 
 from . import data, files, weights
+from .checkpoint import describe, resume, save_checkpoint
 from .recipe import Recipe, draw, parameter_groups, schedule, shift
 from .vit import ViT, ViTConfig
 
@@ -61,12 +60,13 @@ def fit(model: ViT, images: Tensor, labels: Tensor, recipe: Recipe, test=None, f
         FloatingPointError: the loss or a weight is not finite; the last good checkpoint is kept.
         OSError: the folder cannot be written.
     """
-    check_examples(model, images, labels, recipe.batch_size)
-    accelerator = Accelerator()
+    check_examples(model, images, labels, recipe.batch_size, test)
+    accelerator = Accelerator(mixed_precision="no")  # the recipe decides, not whoever launches
     device, rank, world = accelerator.device, accelerator.process_index, accelerator.num_processes
     running = accelerator.prepare(torch.compile(model) if recipe.compile else model)
     optimizer = AdamW(parameter_groups(model, recipe.weight_decay), betas=(0.9, 0.99), fused=True)
-    history = resume(folder, model, optimizer, recipe) if folder else []
+    run = describe(model, recipe, labels, world)
+    history = resume(folder, model, optimizer, run, rank) if folder else []
     images, labels, steps = images.to(device), labels.to(device), len(images) // recipe.batch_size
     total = recipe.epochs * steps
     with tqdm(total=total, initial=len(history) * steps, unit="step", disable=rank > 0) as bar:
@@ -82,26 +82,35 @@ def fit(model: ViT, images: Tensor, labels: Tensor, recipe: Recipe, test=None, f
                 bar.update()
                 if step % 50 == 49 or step == steps - 1:  # not each step: looking makes a GPU wait
                     check_finite(losses, model, epoch * steps)
-            row = {"epoch": epoch + 1, "loss": torch.stack(losses).mean().item()}
-            row["seconds"] = time.perf_counter() - start
+            loss = accelerator.reduce(torch.stack(losses).mean(), "mean").item()
+            row = {"epoch": epoch + 1, "loss": loss, "seconds": time.perf_counter() - start}
             history.append(row | (evaluate(model, *test) if test else {}))
             if folder and rank == 0:
-                save_checkpoint(folder, model, optimizer, recipe, history)
+                save_checkpoint(folder, model, optimizer, run, history)
+    accelerator.wait_for_everyone()  # the last checkpoint is there before any process goes on
     return history
 
 
-def check_examples(model: ViT, images: Tensor, labels: Tensor, batch_size: int = 1) -> None:
+def check_examples(model: ViT, images: Tensor, labels: Tensor, batch_size: int = 1, test=None) -> None:
     """Refuse examples that cannot be learned from; see `fit` for what it raises."""
-    if not images.is_floating_point() or labels.dtype != torch.int64:
-        raise TypeError(f"images, labels: expected floats and int64, got {images.dtype} and {labels.dtype}")
+    for name, value in (("images", images), ("labels", labels)):
+        if not isinstance(value, Tensor):
+            raise TypeError(f"{name}: expected a tensor, got {type(value).__name__}")
+    dtype, c = next(model.parameters()).dtype, model.config
+    if images.dtype != dtype or labels.dtype != torch.int64:
+        raise TypeError(f"images, labels: expected {dtype} and int64, got {images.dtype} and {labels.dtype}")
     if images.ndim != 4 or len(images) < batch_size or labels.shape != images.shape[:1]:
         shapes = f"{tuple(images.shape)} and {tuple(labels.shape)}"
         raise ValueError(f"images, labels: expected (n, C, H, W) and (n,), n from {batch_size} up, got {shapes}")
+    if tuple(images.shape[1:]) != (c.in_channels, *c.size):
+        raise ValueError(f"images: expected {(c.in_channels, *c.size)} each, got {tuple(images.shape[1:])}")
     if not images.isfinite().all():
         first = (~images.isfinite()).flatten(1).any(1).nonzero()[0].item()
         raise ValueError(f"images: expected finite numbers, image {first} holds a NaN or an infinity")
-    if labels.min() < 0 or labels.max() >= model.config.num_classes:
-        raise ValueError(f"labels: expected 0 to {model.config.num_classes - 1}, got {labels.min()} to {labels.max()}")
+    if labels.min() < 0 or labels.max() >= c.num_classes:
+        raise ValueError(f"labels: expected 0 to {c.num_classes - 1}, got {labels.min()} to {labels.max()}")
+    if test:
+        check_examples(model, *test)
 
 
 def check_finite(losses: list[Tensor], model: nn.Module, first: int) -> None:
@@ -116,61 +125,6 @@ def check_finite(losses: list[Tensor], model: nn.Module, first: int) -> None:
             raise FloatingPointError(f"{name}: not finite after step {step}; the last checkpoint is kept")
 
 
-def save_checkpoint(
-    folder: str | Path,
-    model: ViT,
-    optimizer: Optimizer,
-    recipe: Recipe,
-    history: list[dict],
-) -> None:
-    """All that `resume` needs in one file, there as a whole or not at all; metrics.csv beside it.
-
-    Built in lesson 08.
-    """
-    tensors = {f"model.{name}": tensor for name, tensor in model.state_dict().items()}
-    for number, state in optimizer.state_dict()["state"].items():
-        tensors |= {f"optimizer.{number}.{name}": tensor for name, tensor in state.items()}
-    run = {"config": asdict(model.config), "recipe": asdict(recipe), "history": history}
-    files.save(Path(folder) / "checkpoint.safetensors", tensors, {"run": json.dumps(run)})
-    table = io.StringIO()
-    writer = csv.DictWriter(table, list(history[0]))
-    writer.writeheader()
-    writer.writerows(history)
-    files.write(Path(folder) / "metrics.csv", table.getvalue().encode())
-
-
-def resume(folder: str | Path, model: ViT, optimizer: Optimizer, recipe: Recipe) -> list[dict]:
-    """Put what `save_checkpoint` left in `folder` into model and optimiser; the rows so far.
-
-    Built in lesson 08. Without a checkpoint there are no rows, and run.json, config and recipe, starts the folder.
-
-    Raises:
-        ValueError: the checkpoint is damaged, or of a run with another config or recipe.
-        OSError: the folder cannot be written.
-    """
-    path = Path(folder) / "checkpoint.safetensors"
-    ours = {"config": asdict(model.config), "recipe": asdict(recipe)}
-    if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        files.write(path.with_name("run.json"), json.dumps(ours, indent=1).encode())
-        return []
-    tensors, metadata = files.load(path)
-    run = json.loads(metadata.get("run", "{}"))
-    for part, mine in json.loads(json.dumps(ours)).items():  # through JSON, which has no tuples
-        theirs = run.get(part, {})
-        differs = [f"{key}={theirs.get(key)}" for key in mine if theirs.get(key) != mine[key]]
-        if differs:
-            which = f"{str(path)!r} is of a run with {', '.join(differs)}"
-            raise ValueError(f"folder: {which}; take another folder")
-    state = optimizer.state_dict()
-    for name in [name for name in tensors if name.startswith("optimizer.")]:
-        _, number, key = name.split(".")
-        state["state"].setdefault(int(number), {})[key] = tensors.pop(name)
-    model.load_state_dict({name.removeprefix("model."): tensor for name, tensor in tensors.items()})
-    optimizer.load_state_dict(state)
-    return run["history"]
-
-
 @torch.no_grad()
 def predict(model: nn.Module, images: Tensor, batch_size: int = 1000) -> Tensor:
     """Logits (n, num_classes) of many images (n, C, H, W), float32 on the CPU, in eval mode.
@@ -178,8 +132,10 @@ def predict(model: nn.Module, images: Tensor, batch_size: int = 1000) -> Tensor:
     Built in lesson 08.
     """
     device, mode = next(model.parameters()).device, model.training
-    logits = [model.eval()(part.to(device)).float().cpu() for part in images.split(batch_size)]
-    model.train(mode)
+    try:
+        logits = [model.eval()(part.to(device)).float().cpu() for part in images.split(batch_size)]
+    finally:
+        model.train(mode)
     return torch.cat(logits)
 
 
@@ -217,14 +173,20 @@ def main() -> None:
         torch.manual_seed(recipe.seed)  # the model's start
         model = ViT(replace(DIGITS, **chosen))
         (train_images, labels), (test_images, test_labels) = data.mnist("train"), data.mnist("test")
+        if not 1 <= images <= len(labels):
+            raise ValueError(f"images: expected 1 to {len(labels)}, got {images}")
         pair = data.normalise(train_images[:images]), labels[:images]
         history = fit(model, *pair, recipe, (data.normalise(test_images), test_labels), folder)
+        if not PartialState().is_main_process:
+            return
         weights.save(model, folder / "model.safetensors")
-    except (ValueError, OSError, FloatingPointError) as error:
-        parser.exit(1, f"{error}\n")
-    from . import plots  # only here, so that importing this module does not import matplotlib
+        from . import plots  # only here, so that importing this module does not import matplotlib
 
-    plots.history(history).savefig(folder / "curves.png")
+        picture = io.BytesIO()
+        plots.history(history).savefig(picture, format="png")
+        files.write(folder / "curves.png", picture.getvalue())
+    except (TypeError, ValueError, OSError, FloatingPointError) as error:
+        parser.exit(1, f"{error}\n")
     print(f"{folder}: test accuracy {history[-1]['test_accuracy']:.4f} after {recipe.epochs} epochs")
 
 

@@ -103,9 +103,12 @@ def load(path: str | Path) -> ViT:
     tensors, metadata = files.load(path)
     if "vit_config" not in metadata:
         raise ValueError(f"path: {str(path)!r} holds no config, so weights.save did not write it")
-    config = json.loads(metadata["vit_config"])
-    if isinstance(config["image_size"], list):  # JSON has no tuples
-        config["image_size"] = tuple(config["image_size"])
-    model = ViT(ViTConfig(**config))
+    try:
+        config = json.loads(metadata["vit_config"])
+        if isinstance(config["image_size"], list):  # JSON has no tuples
+            config["image_size"] = tuple(config["image_size"])
+        model = ViT(ViTConfig(**config))
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"path: {str(path)!r} holds a config that is no ViT's: {error!r}") from error
     load_exactly(model, tensors, {name: name for name in model.state_dict()})
     return model.eval()

@@ -11,14 +11,17 @@ from ..vit import ViT, ViTConfig
 from .core import compare
 
 
-def schedule(yours: Callable[[float, float], float]) -> None:
-    """Lesson 08: (progress, warm_up) -> the share of the learning rate, 0..1."""
+def schedule(yours: Callable[[float, float, float], float]) -> None:
+    """Lesson 08: (progress, warm_up, floor) -> the share of the learning rate, up to 1 and down to the floor."""
 
-    def at_each(function: Callable[[float, float], float]) -> Callable[[Tensor, float], Tensor]:
-        return lambda progress, warm_up: torch.tensor([float(function(p, warm_up)) for p in progress.tolist()])
+    def at_each(function: Callable[[float, float, float], float]) -> Callable[[Tensor, float, float], Tensor]:
+        return lambda progress, *numbers: torch.tensor([float(function(p, *numbers)) for p in progress.tolist()])
 
-    def rise_then(fall: Callable[[float, float], float]) -> Callable[[Tensor, float], Tensor]:
-        return at_each(lambda p, w: p / w if p < w else fall(p, w))
+    def with_floor(share: Callable[[float, float], float]) -> Callable[[float, float, float], float]:
+        return lambda p, w, floor: p / w if p < w else floor + (1 - floor) * share(p, w)
+
+    def rise_then(fall: Callable[[float, float], float]) -> Callable[[Tensor, float, float], Tensor]:
+        return at_each(with_floor(fall))
 
     def cosine(x: float) -> float:
         return (1 + math.cos(math.pi * x)) / 2
@@ -26,10 +29,17 @@ def schedule(yours: Callable[[float, float], float]) -> None:
     compare(
         "schedule",
         at_each(yours),
-        at_each(recipe.schedule),
-        [(torch.linspace(0, 1, 41), warm_up) for warm_up in (0.1, 0.3, 0.0)],
+        rise_then(recipe.schedule),
+        [(torch.linspace(0, 1, 41), warm_up, floor) for warm_up, floor in ((0.1, 0.2), (0.3, 0.0), (0.0, 0.5))],
         {
-            "there is no warm-up: the first step is at full rate.": at_each(lambda p, w: cosine(p)),
+            "there is no warm-up: the first step is at full rate.": at_each(lambda p, w, f: f + (1 - f) * cosine(p)),
+            "the floor is not used: the rate falls to 0.": at_each(lambda p, w, f: recipe.schedule(p, w)),
+            "the floor cuts the cosine off; squeeze it between floor and 1, so that it lands softly.": at_each(
+                lambda p, w, f: p / w if p < w else max(f, recipe.schedule(p, w))
+            ),
+            "the floor is added on top: the rate exceeds 1.": at_each(
+                lambda p, w, f: p / w if p < w else f + recipe.schedule(p, w)
+            ),
             "the rate jumps where the warm-up ends: the cosine of (progress - warm_up) / (1 - warm_up) starts there.": (
                 rise_then(lambda p, w: cosine(p))
             ),
