@@ -41,7 +41,7 @@ def test_the_package_reads_in_an_evening():
     checks = sum(
         n for name, n in lines.items() if "/checks/" in name
     )  # known mistakes by the hundred, a few lines each
-    assert sum(lines.values()) - checks <= 2000 and checks <= 1200
+    assert sum(lines.values()) - checks <= 2100 and checks <= 1200
 
 
 def imports_of(name: str) -> set[str]:

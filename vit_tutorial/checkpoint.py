@@ -54,6 +54,21 @@ def save_checkpoint(
     files.save(Path(folder) / "checkpoint.safetensors", tensors, {"run": json.dumps(run)})
 
 
+def prepare(folder: Path, run: dict) -> None:
+    """Make the folder, clear away what a killed process left half written, note what runs here.
+
+    Built in lesson 08.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    for left in folder.glob(".*.tmp"):
+        left.unlink(missing_ok=True)
+    if not (folder / "checkpoint.safetensors").exists():
+        files.write(folder / "run.json", json.dumps(run, indent=1).encode())
+
+
 def resume(
     folder: str | Path,
     model: ViT,
@@ -63,8 +78,7 @@ def resume(
 ) -> list[dict]:
     """Put what `save_checkpoint` left in `folder` into model and optimiser; the rows so far.
 
-    Built in lesson 08. Without a checkpoint there are no rows; the first process (`rank` 0) then puts run.json, what
-    `describe` gave, into the folder, and clears away what a killed process left half written.
+    Built in lesson 08. Without a checkpoint there are no rows. The first process (`rank` 0) prepares the folder.
 
     Raises:
         ValueError: the checkpoint is damaged, or of a run with another config or recipe, or other examples.
@@ -72,11 +86,7 @@ def resume(
     """
     path = Path(folder) / "checkpoint.safetensors"
     if rank == 0:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        for left in path.parent.glob(".*.tmp"):
-            left.unlink(missing_ok=True)
-    if rank == 0 and not path.exists():
-        files.write(path.with_name("run.json"), json.dumps(run, indent=1).encode())
+        prepare(path.parent, run)
     if not path.exists():
         return []
     tensors, metadata = files.load(path)
