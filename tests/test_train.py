@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -162,6 +163,24 @@ def test_shifts_are_those_that_were_drawn(digits, monkeypatch):
     fit(plain, *digits, replace(QUICK, epochs=1, shift=0))
     fit(moved, *digits, replace(QUICK, epochs=1, shift=2))
     assert torch.equal(torch.stack(seen[10:]), draw(320, replace(QUICK, shift=2), 0)[1]) and not same(plain, moved)
+
+
+def test_each_of_two_processes_takes_every_other_image_of_a_batch(digits, monkeypatch):
+    seen, step = [], train.train_step
+    second = {"process_index": 1, "num_processes": 2, "device": torch.device("cpu"), "prepare": lambda model: model}
+    second |= {"reduce": lambda loss, how: loss, "wait_for_everyone": lambda: None}
+    monkeypatch.setattr(train, "Accelerator", lambda **_: SimpleNamespace(**second))
+    monkeypatch.setattr(train, "train_step", lambda m, o, x, y, *rest: seen.append(y) or step(m, o, x, y, *rest))
+    fit(small(), *digits, replace(QUICK, epochs=1))
+    order, _ = draw(320, replace(QUICK, epochs=1), 0)
+    assert torch.equal(torch.stack(seen), digits[1][order[:, 1::2]])
+
+
+def test_a_model_in_eval_mode_is_trained_in_train_mode(digits):
+    modes, model = [], small(dropout=0.5).eval()
+    model.dropout.register_forward_hook(lambda module, *_: modes.append(module.training))
+    fit(model, *digits, replace(QUICK, epochs=2), test=digits)
+    assert modes == ([True] * 10 + [False]) * 2
 
 
 def test_bfloat16_is_near(digits):
