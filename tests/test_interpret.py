@@ -207,6 +207,20 @@ def test_over_shows_the_heaviest_patch_and_survives_one_colour():
         assert not torch.tensor(heatmaps.over(image, torch.zeros(2, 2))).isnan().any()
 
 
+def test_a_sheet_shows_each_layer_and_head_of_each_image_in_its_place():
+    model, images = model_and_images(CONFIGS[0])
+    maps = interpret.attention_maps(model, images)  # three layers of three heads, 16 patches and a class token
+    figure = heatmaps.sheet(images, maps, query=0, grid=(4, 4))
+    page = figure.axes[0].images[0].get_array()
+    for b in range(2):
+        for layer in range(3):
+            for head in range(3):
+                top, left = b * 17, (layer * 3 + head) * 17 + layer  # a gap of one pixel, two between layers
+                tile = heatmaps.over(images[b], maps[layer, b, head, 0, 1:].reshape(4, 4))
+                assert (abs(page[top : top + 16, left : left + 16] - tile) < 1e-6).all()
+    plt.close(figure)
+
+
 @pytest.mark.parametrize(("query", "grid", "n"), [(17, (4, 4), 2), (-1, (4, 4), 2), (0, (3, 4), 2), (0, (4, 4), 1)])
 def test_a_sheet_that_does_not_fit_is_refused(query, grid, n):
     model, images = model_and_images(CONFIGS[0])
