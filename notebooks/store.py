@@ -26,7 +26,7 @@ import nbformat
 import torch
 from nbclient import NotebookClient
 
-from vit_tutorial import data
+from vit_tutorial import data, files
 from vit_tutorial.figure1 import architecture
 from vit_tutorial.plots import STYLE
 
@@ -166,9 +166,7 @@ def execute(notebook: nbformat.NotebookNode) -> float:
 
 def write(path: Path, text: str) -> None:
     """Whole or not at all."""
-    temporary = path.with_suffix(".tmp")
-    temporary.write_text(text, encoding="utf-8")
-    os.replace(temporary, path)
+    files.write(path, text.encode())
 
 
 def known_repository() -> str | None:

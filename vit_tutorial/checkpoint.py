@@ -63,8 +63,9 @@ def prepare(folder: Path, run: dict) -> None:
         OSError: the folder cannot be written.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    for left in folder.glob(".*.tmp"):
-        left.unlink(missing_ok=True)
+    for name in ("checkpoint.safetensors", "metrics.csv", "run.json"):
+        for left in folder.glob(f".{name}.*.tmp"):
+            left.unlink(missing_ok=True)
     if not (folder / "checkpoint.safetensors").exists():
         files.write(folder / "run.json", json.dumps(run, indent=1).encode())
 

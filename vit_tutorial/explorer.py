@@ -6,7 +6,6 @@ from io import BytesIO
 from pathlib import Path
 
 import anywidget
-import matplotlib.pyplot as plt
 import traitlets
 from PIL import Image
 from torch import Tensor
@@ -14,7 +13,7 @@ from torch import Tensor
 from .attention import MultiHeadAttention
 from .heatmaps import outline, over
 from .interpret import attention_maps, attention_row
-from .plots import as_picture, canvas
+from .plots import as_picture, canvas, png
 from .vit import ViT
 
 
@@ -86,11 +85,8 @@ class AttentionExplorer(anywidget.AnyWidget):
         outline(still, self.patch, (self.rows, self.columns))
         axis.imshow(still)
         axis.axis("off")
-        file = BytesIO()
-        figure.savefig(file, format="png", facecolor="white", metadata={"Software": None})
-        plt.close(figure)  # or the notebook would draw it once more
         alt = f"{self.title}: what patch {self.patch} looks at in layer {self.layer}, head {self.head}."
-        data = dict(data or {}) | {"image/png": base64.b64encode(file.getvalue()).decode(), "text/plain": alt}
+        data = dict(data or {}) | {"image/png": base64.b64encode(png(figure)).decode(), "text/plain": alt}
         return data, dict(metadata) | {"image/png": {"alt": alt}}
 
 

@@ -1,18 +1,17 @@
 """Attention drawn over pictures: on the page, or as files."""
 
-from io import BytesIO
 from pathlib import Path
 
 import matplotlib
-import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.cm import ScalarMappable
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from torch import Tensor
 from torch.nn.functional import interpolate
 
 from . import files
-from .plots import STYLE, as_picture, canvas
+from .plots import BOX, as_picture, canvas, png
 
 HEAT = matplotlib.colormaps["plasma"]
 
@@ -74,8 +73,7 @@ def outline(tile: np.ndarray, patch: int, grid: tuple[int, int]) -> None:
         x * W // grid[1],
         (x + 1) * W // grid[1] - 1,
     )
-    colour = np.array([0.0, 0.9, 1.0])  # plots.BOX
-    tile[[top, bottom], left : right + 1] = tile[top : bottom + 1, [left, right]] = colour
+    tile[[top, bottom], left : right + 1] = tile[top : bottom + 1, [left, right]] = to_rgb(BOX)
 
 
 def save(folder: str | Path, images: Tensor, maps: Tensor, query: int, grid: tuple[int, int]) -> list[Path]:
@@ -87,11 +85,7 @@ def save(folder: str | Path, images: Tensor, maps: Tensor, query: int, grid: tup
     Path(folder).mkdir(parents=True, exist_ok=True)
     paths = []
     for b in range(len(images)):
-        content = BytesIO()
         figure = sheet(images[b : b + 1], maps[:, b : b + 1], query, grid)
-        with matplotlib.rc_context(STYLE):
-            figure.savefig(content, format="png")
-        plt.close(figure)
         paths.append(Path(folder) / f"image_{b}_query_{query}.png")
-        files.write(paths[-1], content.getvalue())
+        files.write(paths[-1], png(figure))
     return paths

@@ -40,11 +40,16 @@ STYLE = {
 def show(figure: Figure, alt: str) -> None:
     """Display a figure with its message in words, for screen readers and for text outputs; then close it."""
     alt = " ".join(alt.split())  # so that a long one may be written over several lines
+    display({"image/png": png(figure), "text/plain": alt}, metadata={"image/png": {"alt": alt}}, raw=True)
+
+
+def png(figure: Figure) -> bytes:
+    """The figure as a PNG in our style; then close it."""
     picture = io.BytesIO()
     with plt.rc_context(STYLE):
         figure.savefig(picture, format="png", metadata={"Software": None})
     plt.close(figure)
-    display({"image/png": picture.getvalue(), "text/plain": alt}, metadata={"image/png": {"alt": alt}}, raw=True)
+    return picture.getvalue()
 
 
 def canvas(rows: int = 1, columns: int = 1, width: float = 8.0, height: float = 3.0) -> tuple[Figure, np.ndarray]:

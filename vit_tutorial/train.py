@@ -2,7 +2,6 @@
 
 import argparse
 import inspect
-import io
 import re
 import time
 from dataclasses import fields, replace
@@ -182,9 +181,7 @@ def main() -> None:
         weights.save(model, folder / "model.safetensors")
         from . import plots  # only here, so that importing this module does not import matplotlib
 
-        picture = io.BytesIO()
-        plots.history(history).savefig(picture, format="png")
-        files.write(folder / "curves.png", picture.getvalue())
+        files.write(folder / "curves.png", plots.png(plots.history(history)))
     except (TypeError, ValueError, OSError, FloatingPointError) as error:
         parser.exit(1, f"{error}\n")
     print(f"{folder}: test accuracy {history[-1]['test_accuracy']:.4f} after {recipe.epochs} epochs")
