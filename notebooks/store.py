@@ -61,6 +61,8 @@ def built_in(lesson: str) -> dict[str, object]:
         "encoder",
         "head",
         "vit",
+        "dialects",
+        "adapt",
         "weights",
         "data",
         "files",

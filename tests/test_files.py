@@ -7,7 +7,9 @@ import os
 import pickle
 import resource
 
+import numpy as np
 import pytest
+import safetensors.torch
 import torch
 
 from vit_tutorial import ViT, ViTConfig, files, weights
@@ -105,6 +107,70 @@ def test_a_config_that_is_none_is_refused(tmp_path, config):
     files.save(tmp_path / "odd.safetensors", {"x": torch.ones(2)}, {"vit_config": config})
     with pytest.raises(ValueError, match=r"path: .*odd\.safetensors' holds a config that is no ViT's"):
         weights.load(tmp_path / "odd.safetensors")
+
+
+# --- files of other libraries ---
+
+
+def test_each_kind_of_file_is_read(tmp_path):
+    state = {"a.weight": torch.randn(3, 4), "b": torch.randn(2, 1, 5)}
+    safetensors.torch.save_file(state, tmp_path / "x.safetensors")
+    torch.save(state, tmp_path / "x.pth")
+    torch.save(state, tmp_path / "old.pth", _use_new_zipfile_serialization=False)
+    np.savez(tmp_path / "x.npz", **{name: tensor.numpy() for name, tensor in state.items()})
+    for name in ("x.safetensors", "x.pth", "old.pth", "x.npz"):
+        (tmp_path / name).rename(tmp_path / "whatever.bin")  # the content counts, not the name
+        read = files.read(tmp_path / "whatever.bin")
+        assert list(read) == list(state)
+        assert all(torch.equal(torch.as_tensor(read[key]), tensor) for key, tensor in state.items())
+    lengths = set()
+    for n in range(1, 90):  # the header's length stands first, and 128 looks like a pickle
+        safetensors.torch.save_file({"a" * n: torch.ones(1)}, tmp_path / "x.safetensors")
+        lengths.add((tmp_path / "x.safetensors").read_bytes()[0])
+        assert list(files.read(tmp_path / "x.safetensors")) == ["a" * n]
+    assert 128 in lengths
+
+
+@pytest.mark.parametrize("how", [torch.save, lambda thing, path: path.write_bytes(pickle.dumps(thing, 2))])
+def test_read_refuses_code_and_does_not_run_it(tmp_path, how, recwarn):
+    how({"weight": Bomb(str(tmp_path / "exploded"))}, tmp_path / "model.pt")
+    words = r"model\.pt' is a pickle that may hold code and is not opened: it asks for posix\.mkdir$"
+    with pytest.raises(ValueError, match=words) as error:
+        files.read(tmp_path / "model.pt")
+    assert not (tmp_path / "exploded").exists() and not recwarn
+    assert error.value.__suppress_context__  # PyTorch's message advises to open it all the same
+
+
+def test_read_refuses_a_pickle_in_an_npz(tmp_path):
+    np.savez(tmp_path / "model.npz", a=np.array([Bomb(str(tmp_path / "exploded"))], dtype=object))
+    with pytest.raises(ValueError, match=r"model\.npz' is a pickle that may hold code and is not opened"):
+        files.read(tmp_path / "model.npz")
+    assert not (tmp_path / "exploded").exists()
+
+
+@pytest.mark.parametrize("kind", ["zip", "old", "npz", "safetensors"])
+@pytest.mark.parametrize("keep", [0, 3, 5, 90, 0.5, 0.99])
+def test_read_names_a_truncated_file(tmp_path, kind, keep):
+    path, state = tmp_path / "model", {"a": torch.randn(40, 40)}
+    if kind == "npz":
+        np.savez(tmp_path / "model.npz", a=state["a"].numpy())
+        (tmp_path / "model.npz").rename(path)
+    elif kind == "safetensors":
+        safetensors.torch.save_file(state, path)
+    else:
+        torch.save(state, path, _use_new_zipfile_serialization=kind == "zip")
+    content = path.read_bytes()
+    path.write_bytes(content[: keep if isinstance(keep, int) else int(len(content) * keep)])
+    with pytest.raises(ValueError, match=r"model' is (no whole safetensors file but )?truncated or damaged, \d+ bytes"):
+        files.read(path)
+
+
+def test_read_names_a_web_page_and_a_missing_file(tmp_path):
+    (tmp_path / "vit.pth").write_text("\n <!DOCTYPE html><html>Sign in</html>")
+    with pytest.raises(ValueError, match=r"vit\.pth' .* a web page, saved under this name"):
+        files.read(tmp_path / "vit.pth")
+    with pytest.raises(FileNotFoundError, match="path: there is no file"):
+        files.read(tmp_path / "nothing.pth")
 
 
 # --- writing ---

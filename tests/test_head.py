@@ -35,5 +35,5 @@ def test_an_untrained_head_guesses(K):
 
 @pytest.mark.parametrize("pool", ["max", None, "CLS"])
 def test_an_unknown_pool_is_refused(pool):
-    with pytest.raises(ValueError, match=r'pool: expected "cls" or "mean", got'):
+    with pytest.raises(ValueError, match=r"pool: expected one of \('cls', 'mean', 'mean_then_norm'\), got"):
         ClassificationHead(8, 2, pool)

@@ -41,7 +41,7 @@ def test_the_package_reads_in_an_evening():
     checks = sum(
         n for name, n in lines.items() if "/checks/" in name
     )  # known mistakes by the hundred, a few lines each
-    assert sum(lines.values()) - checks <= 2100 and checks <= 1200
+    assert sum(lines.values()) - checks <= 2750 and checks <= 1200
 
 
 def imports_of(name: str) -> set[str]:
@@ -58,7 +58,10 @@ def test_imports_run_one_way():
         assert imports_of(name) == set(), name
     assert imports_of("encoder") == {"attention"}
     assert imports_of("vit") == {"cls_token", "encoder", "head", "patchify", "position_embedding"}
-    assert imports_of("weights") == {"vit", "files"}
+    assert imports_of("dialects") == {"vit"}
+    assert imports_of("guess") == {"dialects", "vit"}
+    assert imports_of("adapt") == {"dialects", "guess", "position_embedding", "vit"}
+    assert imports_of("weights") == {"adapt", "dialects", "files", "guess", "vit"}
     assert imports_of("files") == imports_of("recipe") == set()
     assert imports_of("checkpoint") == {"files", "recipe", "vit"}
     parts = {"checkpoint", "data", "files", "recipe", "vit", "weights"}

@@ -13,7 +13,18 @@ from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 from torchvision.models.vision_transformer import ConvStemConfig, VisionTransformer
 
-from vit_tutorial import VARIANTS, ConvStem, ViT, ViTConfig, count_macs, count_parameters, sincos2d, vit, weights
+from vit_tutorial import (
+    VARIANTS,
+    ConvStem,
+    ViT,
+    ViTConfig,
+    count_macs,
+    count_parameters,
+    dialects,
+    sincos2d,
+    vit,
+    weights,
+)
 
 TIMM = [("cls_token.token", "cls_token"), ("position_embedding.embedding", "pos_embed"), ("encoder.blocks", "blocks")]
 TIMM += [("patch_embedding.projection", "patch_embed.proj"), ("attention.qkv", "attn.qkv")]
@@ -90,7 +101,7 @@ def test_small_models_equal_timm(size):
     theirs = timm.models.VisionTransformer(
         img_size=size, patch_size=8, in_chans=1, num_classes=7, embed_dim=24, depth=2, num_heads=3, mlp_ratio=2
     )
-    theirs.load_state_dict({weights.rename(name, TIMM): t for name, t in ours.state_dict().items()})
+    theirs.load_state_dict({dialects.rename(name, TIMM): t for name, t in ours.state_dict().items()})
     images = torch.randn(3, 1, *size, dtype=torch.double)
     assert difference(ours(images), theirs.double().eval()(images)) < 1e-12
 
@@ -103,7 +114,7 @@ def test_mean_pooling_equals_timm(position):
         img_size=32, patch_size=8, num_classes=7, embed_dim=24, depth=2, num_heads=3, mlp_ratio=2,
         global_pool="avg", class_token=False, fc_norm=False,
     ).double().eval()  # fmt: skip
-    theirs.load_state_dict({weights.rename(name, TIMM): t for name, t in ours.state_dict().items()})
+    theirs.load_state_dict({dialects.rename(name, TIMM): t for name, t in ours.state_dict().items()})
     images = torch.randn(3, 3, 32, 32, dtype=torch.double)
     assert difference(ours(images), theirs(images)) < 1e-12
 
@@ -148,15 +159,16 @@ def test_parameters_and_macs_by_formula_by_count_and_by_library(name):
     grid=st.tuples(st.integers(1, 4), st.integers(1, 4)),
     C=st.integers(1, 4),
     h=st.integers(1, 3),
+    registers=st.integers(0, 2),
     depth=st.integers(1, 3),
     pool=st.sampled_from(["cls", "mean"]),
     position=st.sampled_from(["learned", "sincos2d"]),
     representation_size=st.sampled_from([None, 5]),
 )
-def test_counts_hold_for_any_config(grid, C, h, depth, pool, position, representation_size):
+def test_counts_hold_for_any_config(grid, C, h, registers, depth, pool, position, representation_size):
     config = ViTConfig(
         (grid[0] * 4, grid[1] * 4), 4, C, 3, 8 * h, depth, h, 12, pool=pool, position=position,
-        representation_size=representation_size,
+        representation_size=representation_size, num_registers=registers,
     )  # fmt: skip
     model = ViT(config)
     with FlopCounterMode(display=False) as counter:
@@ -232,11 +244,14 @@ WRONG_CONFIGS = [
     ({"num_classes": -1}, ValueError, "num_classes: expected at least 1, got -1"),
     ({"num_heads": True}, TypeError, "num_heads: expected an int, got True"),
     ({"representation_size": 0}, ValueError, "representation_size: expected at least 1, got 0"),
-    ({"pool": "max"}, ValueError, r"pool: expected one of \('cls', 'mean'\), got 'max'"),
+    ({"pool": "max"}, ValueError, r"pool: expected one of \('cls', 'mean', 'mean_then_norm'\), got 'max'"),
     ({"position": "none"}, ValueError, r"position: expected one of \('learned', 'sincos2d'\), got 'none'"),
     ({"embed_dim": 6, "position": "sincos2d"}, ValueError, "embed_dim: sincos2d needs a multiple of 4"),
     ({"dropout": 1.5}, ValueError, "dropout: expected a number from 0 to 1, got 1.5"),
     ({"attention_dropout": -0.1}, ValueError, "attention_dropout: expected a number from 0 to 1, got -0.1"),
+    ({"norm_eps": "1e-6"}, TypeError, "norm_eps: expected a number, got '1e-6'"),
+    ({"num_registers": -1}, ValueError, "num_registers: expected at least 0, got -1"),
+    ({"gelu": "fast"}, ValueError, r"gelu: expected one of \('exact', 'tanh'\), got 'fast'"),
 ]
 
 
@@ -281,7 +296,7 @@ def test_images_that_do_not_fit_are_refused(images, error, words):
 def test_a_failed_load_names_every_fault_and_changes_nothing():
     model = with_noise(ViT(SMALL[0]))
     before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
-    good = {weights.rename(name, weights.TORCHVISION): t + 1 for name, t in before.items()}
+    good = {dialects.rename(name, dialects.TORCHVISION): t + 1 for name, t in before.items()}
     bad = good | {"heads.head.weight": torch.zeros(9, 24), "heads.extra": torch.zeros(2)}
     del bad["class_token"], bad["encoder.layers.encoder_layer_1.mlp.3.bias"]
     with pytest.raises(ValueError) as error:

@@ -1,6 +1,5 @@
 """Lesson 05: the block, and a stack of them (paper, equations 2 and 3)."""
 
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from .attention import MultiHeadAttention
@@ -16,11 +15,12 @@ class MLP(nn.Module):
     def __init__(self, embed_dim: int, mlp_dim: int, dropout: float = 0.0):
         super().__init__()
         self.fc1 = nn.Linear(embed_dim, mlp_dim)
+        self.gelu = nn.GELU()
         self.fc2 = nn.Linear(mlp_dim, embed_dim)
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, x: Tensor) -> Tensor:
-        hidden = self.dropout(F.gelu(self.fc1(x)))  # (B, N, D) -> (B, N, mlp_dim)
+        hidden = self.dropout(self.gelu(self.fc1(x)))  # (B, N, D) -> (B, N, mlp_dim)
         return self.dropout(self.fc2(hidden))  # (B, N, mlp_dim) -> (B, N, D)
 
 

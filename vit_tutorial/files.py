@@ -1,11 +1,17 @@
 """Files of tensors that are written whole or not at all, and never unpickled."""
 
 import os
+import pickle
+import re
+import warnings
+import zipfile
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
+import numpy as np
 import safetensors.torch
+import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
@@ -48,18 +54,55 @@ def load(path: str | Path) -> tuple[dict[str, Tensor], dict[str, str]]:
         FileNotFoundError: there is no such file.
         ValueError: it is no safetensors file, or not all of one.
     """
-    path = Path(path)
-    if not path.is_file():
-        raise FileNotFoundError(f"path: there is no file {str(path)!r}")
+    start = _start(path)
     try:
         with safe_open(path, framework="pt") as file:
             return {name: file.get_tensor(name) for name in file.keys()}, file.metadata() or {}  # noqa: SIM118
     except SafetensorError as error:
-        with open(path, "rb") as file:
-            start = file.read(16).lstrip()
-        cause = f"truncated or damaged, {path.stat().st_size} bytes are left ({error})"
-        if start.startswith(b"<"):
+        cause = f"truncated or damaged, {Path(path).stat().st_size} bytes are left ({error})"
+        if start.lstrip().startswith(b"<"):
             cause = "a web page, saved under this name"
-        elif start.startswith((b"PK\x03\x04", b"\x80")):
-            cause = "a pickle, which may hold code and is not opened: torch.load(path, weights_only=True) reads tensors"
+        elif _pickled(start):
+            cause = "a pickle, which may hold code and is not opened: files.read takes tensors out of it"
         raise ValueError(f"path: {str(path)!r} is no whole safetensors file but {cause}") from error
+
+
+def read(path: str | Path) -> Mapping:
+    """What a file of weights holds: safetensors, PyTorch's .pt, .pth or .bin, or JAX's .npz. For `weights.load_...`.
+
+    First used in lesson 10. Code in a pickle is never run.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: a web page, a truncated file, a pickle with more than tensors and plain values in it.
+    """
+    start = _start(path)
+    if not _pickled(start):
+        return load(path)[0]
+    try:
+        if zipfile.is_zipfile(path) and all(name.endswith(".npy") for name in zipfile.ZipFile(path).namelist()):
+            with np.load(path, allow_pickle=False) as arrays:
+                return dict(arrays)
+        with warnings.catch_warnings(action="ignore"):  # of other pickle protocols
+            return torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:  # there is no one type for broken files
+        text = str(error)
+        if isinstance(error, pickle.UnpicklingError) or "Object arrays" in text:
+            found = re.search(r"GLOBAL ([\w.]+)", text)
+            what = f"it asks for {found[1] if found else 'more than tensors'}"
+            reason = f"is a pickle that may hold code and is not opened: {what}"
+            raise ValueError(f"path: {str(path)!r} {reason}") from None  # torch's own text advises to open it
+        size, reason = Path(path).stat().st_size, text.split(". ")[0] or "it ends too early"
+        raise ValueError(f"path: {str(path)!r} is truncated or damaged, {size} bytes are left ({reason})") from error
+
+
+def _pickled(start: bytes) -> bool:
+    """A zip archive or a pickle; a safetensors file can begin alike, with the length 128, say, but then has a brace."""
+    return start.startswith((b"PK\x03\x04", b"\x80")) and start[8:9] != b"{"
+
+
+def _start(path: str | Path) -> bytes:
+    if not Path(path).is_file():
+        raise FileNotFoundError(f"path: there is no file {str(path)!r}")
+    with open(path, "rb") as file:
+        return file.read(64)

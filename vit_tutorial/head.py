@@ -2,17 +2,20 @@
 
 from torch import Tensor, nn
 
+POOLS = ("cls", "mean", "mean_then_norm")
+
 
 class ClassificationHead(nn.Module):
     """Normalise, pool, project: (B, N, D) -> (B, num_classes), logits. Equation 4.
 
-    `pool="cls"` reads the first token; `pool="mean"` averages all tokens, which fits a model without a
-    class token. `representation_size` adds the Linear and tanh that the paper pre-trains with.
-    The last layer starts at zero, so an untrained model's cross-entropy is ln(num_classes).
+    `pool="cls"` reads the first token; `pool="mean"` averages the patches, in a model without a class
+    token, and leaves out `num_registers` tokens before them; `pool="mean_then_norm"` normalises after
+    the mean (timm's `fc_norm`). `representation_size` adds the Linear and tanh that the paper pre-trains
+    with. The last layer starts at zero, so an untrained model's cross-entropy is ln(num_classes).
     Built in lesson 06.
 
     Raises:
-        ValueError: `pool` is neither "cls" nor "mean".
+        ValueError: an unknown `pool`.
     """
 
     def __init__(
@@ -21,11 +24,13 @@ class ClassificationHead(nn.Module):
         num_classes: int,
         pool: str = "cls",
         representation_size: int | None = None,
+        num_registers: int = 0,
     ):
         super().__init__()
-        if pool not in ("cls", "mean"):
-            raise ValueError(f'pool: expected "cls" or "mean", got {pool!r}')
+        if pool not in POOLS:
+            raise ValueError(f"pool: expected one of {POOLS}, got {pool!r}")
         self.pool = pool
+        self.num_registers = num_registers
         self.norm = nn.LayerNorm(embed_dim, eps=1e-6)
         self.pre_logits, width = nn.Identity(), embed_dim
         if representation_size is not None:
@@ -36,6 +41,9 @@ class ClassificationHead(nn.Module):
         nn.init.zeros_(self.linear.bias)
 
     def forward(self, tokens: Tensor) -> Tensor:
-        tokens = self.norm(tokens)
-        pooled = tokens[:, 0] if self.pool == "cls" else tokens.mean(dim=1)  # (B, N, D) -> (B, D)
+        after = self.pool == "mean_then_norm"
+        tokens = tokens if after else self.norm(tokens)
+        patches = tokens[:, self.num_registers :]  # where the model has no class token
+        pooled = tokens[:, 0] if self.pool == "cls" else patches.mean(dim=1)  # (B, N, D) -> (B, D)
+        pooled = self.norm(pooled) if after else pooled
         return self.linear(self.pre_logits(pooled))  # (B, D) -> (B, num_classes)

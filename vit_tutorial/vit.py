@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from .cls_token import ClsToken
 from .encoder import Encoder
-from .head import ClassificationHead
+from .head import POOLS, ClassificationHead
 from .patchify import PatchEmbedding, check_images
 from .position_embedding import PositionEmbedding, sincos2d
 
@@ -17,12 +17,15 @@ class ViTConfig:
     """Everything that decides a ViT's shape; the defaults are ViT-B/16. Built in lesson 07.
 
     `image_size` in pixels, one number for a square or (height, width). `pool="cls"` gives the model a
-    class token, `pool="mean"` leaves it out. `position` is "learned" or "sincos2d" (fixed).
+    class token, "mean" and "mean_then_norm" leave it out. `position` is "learned" or "sincos2d" (fixed).
+    The last three are for weights of others (lesson 10): register tokens, the norms' eps, and the GELU,
+    "exact" or its "tanh" approximation. Derived: `size`, height and width in pixels; `grid`, rows and
+    columns of patches; `num_tokens`, patches and what stands before them, class token and registers.
 
     Raises:
-        TypeError: a size is not an int, a dropout no number.
+        TypeError: a size is not an int, a dropout or `norm_eps` no number.
         ValueError: a size below 1, an image that does not divide into patches, `embed_dim` not into heads,
-            an unknown `pool` or `position`, a dropout outside [0, 1].
+            an unknown `pool`, `position` or `gelu`, a dropout or `norm_eps` outside [0, 1].
     """
 
     image_size: int | tuple[int, int] = 224
@@ -38,24 +41,24 @@ class ViTConfig:
     pool: str = "cls"
     position: str = "learned"
     representation_size: int | None = None
+    num_registers: int = 0
+    norm_eps: float = 1e-6
+    gelu: str = "exact"
 
     def __post_init__(self):
         check_config(self)
 
     @property
     def size(self) -> tuple[int, int]:
-        """Height and width of the image in pixels."""
         return self.image_size if isinstance(self.image_size, tuple) else (self.image_size,) * 2
 
     @property
     def grid(self) -> tuple[int, int]:
-        """Rows and columns of patches."""
         return self.size[0] // self.patch_size, self.size[1] // self.patch_size
 
     @property
     def num_tokens(self) -> int:
-        """Patches, and the class token where there is one."""
-        return self.grid[0] * self.grid[1] + (self.pool == "cls")
+        return self.grid[0] * self.grid[1] + (self.pool == "cls") + self.num_registers
 
 
 def check_config(config: ViTConfig) -> None:
@@ -65,28 +68,28 @@ def check_config(config: ViTConfig) -> None:
     """
     if not isinstance(config.image_size, int | tuple) or len(config.size) != 2:
         raise TypeError(f"image_size: expected an int or (height, width), got {config.image_size!r}")
-    names = ["patch_size", "in_channels", "num_classes", "embed_dim"]
-    names += ["depth", "num_heads", "mlp_dim"]
+    names = ["patch_size", "in_channels", "num_classes", "embed_dim", "depth", "num_heads"]
+    names += ["mlp_dim", "num_registers"]
+    names += ["representation_size"] * (config.representation_size is not None)
     sizes = [(name, getattr(config, name)) for name in names]
-    sizes += [("image_size", side) for side in config.size]
-    if config.representation_size is not None:
-        sizes.append(("representation_size", config.representation_size))
-    for name, value in sizes:
+    for name, value in sizes + [("image_size", side) for side in config.size]:
+        least = 0 if name == "num_registers" else 1
         if type(value) is not int:
             raise TypeError(f"{name}: expected an int, got {value!r}")
-        if value < 1:
-            raise ValueError(f"{name}: expected at least 1, got {value}")
+        if value < least:
+            raise ValueError(f"{name}: expected at least {least}, got {value}")
     P, D, h = config.patch_size, config.embed_dim, config.num_heads
     if any(side % P for side in config.size):
         raise ValueError(f"image_size={config.image_size} does not divide by patch_size={P}")
     if D % h:
         raise ValueError(f"embed_dim={D} does not split into num_heads={h} equal heads")
-    for name, allowed in {"pool": ("cls", "mean"), "position": ("learned", "sincos2d")}.items():
+    choices = {"pool": POOLS, "position": ("learned", "sincos2d"), "gelu": ("exact", "tanh")}
+    for name, allowed in choices.items():
         if getattr(config, name) not in allowed:
             raise ValueError(f"{name}: expected one of {allowed}, got {getattr(config, name)!r}")
     if config.position == "sincos2d" and (D % 4 or D < 8):
         raise ValueError(f"embed_dim: sincos2d needs a multiple of 4 from 8 up, got {D}")
-    for name in ("dropout", "attention_dropout"):
+    for name in ("dropout", "attention_dropout", "norm_eps"):
         if not isinstance(getattr(config, name), int | float):
             raise TypeError(f"{name}: expected a number, got {getattr(config, name)!r}")
         if not 0 <= getattr(config, name) <= 1:
@@ -109,12 +112,16 @@ class ViT(nn.Module):
             raise TypeError(f"config: expected a ViTConfig, got {config!r}; by name it is vit(...)")
         c = self.config = config
         self.patch_embedding = PatchEmbedding(c.patch_size, c.embed_dim, c.in_channels)
+        registers = c.num_registers
+        self.registers = ClsToken(c.embed_dim, registers) if registers else nn.Identity()
         self.cls_token = ClsToken(c.embed_dim) if c.pool == "cls" else nn.Identity()
         self.position_embedding = PositionEmbedding(c.num_tokens, c.embed_dim)
         self.dropout = nn.Dropout(c.dropout)
         dropouts = c.dropout, c.attention_dropout
         self.encoder = Encoder(c.depth, c.embed_dim, c.num_heads, c.mlp_dim, *dropouts)
-        self.head = ClassificationHead(c.embed_dim, c.num_classes, c.pool, c.representation_size)
+        sizes = c.representation_size, registers
+        self.head = ClassificationHead(c.embed_dim, c.num_classes, c.pool, *sizes)
+        set_arithmetic(self)
         initialise(self)
 
     def forward(self, images: Tensor) -> Tensor:
@@ -123,10 +130,20 @@ class ViT(nn.Module):
         if size != self.config.size:  # 112x448 has as many patches as 224x224, in other places
             raise ValueError(f"images: expected {self.config.size} pixels, got {size}")
         tokens = self.patch_embedding(images)  # (B, C, H, W) -> (B, N, D)
-        tokens = self.cls_token(tokens)  # (B, N, D) -> (B, 1+N, D)
+        tokens = self.registers(tokens)  # (B, N, D) -> (B, R+N, D)
+        tokens = self.cls_token(tokens)  # (B, R+N, D) -> (B, 1+R+N, D)
         tokens = self.position_embedding(tokens)
         tokens = self.encoder(self.dropout(tokens))
-        return self.head(tokens)  # (B, 1+N, D) -> (B, num_classes)
+        return self.head(tokens)  # (B, 1+R+N, D) -> (B, num_classes)
+
+
+def set_arithmetic(model: ViT) -> None:
+    """Give all norms the config's eps and all MLPs its GELU, in place. Built in lesson 07."""
+    for module in model.modules():
+        if isinstance(module, nn.LayerNorm):
+            module.eps = model.config.norm_eps
+        elif isinstance(module, nn.GELU):
+            module.approximate = {"exact": "none", "tanh": "tanh"}[model.config.gelu]
 
 
 def initialise(model: ViT) -> None:
@@ -185,7 +202,7 @@ def count_parameters(config: ViTConfig) -> int:
     """
     D, M, R = config.embed_dim, config.mlp_dim, config.representation_size
     patch = (config.in_channels * config.patch_size**2 + 1) * D
-    tokens = config.num_tokens * D + (config.pool == "cls") * D
+    tokens = (config.num_tokens + config.num_registers + (config.pool == "cls")) * D
     block = 2 * (2 * D) + (D + 1) * 3 * D + (D + 1) * D + (D + 1) * M + (M + 1) * D
     head = 2 * D + ((D + 1) * R if R else 0) + ((R or D) + 1) * config.num_classes
     return patch + tokens + config.depth * block + head

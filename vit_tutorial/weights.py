@@ -1,56 +1,45 @@
-"""Weights on disk, and weights of other libraries in our model."""
+"""Lessons 07, 08 and 10: weights on disk, and from and to other libraries."""
 
 import json
+import warnings
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 
 from torch import Tensor
 
-from . import files
+from . import adapt, files
+from .dialects import DIALECTS, export, names, translate
+from .guess import Guess, likely_cause, recognise
 from .vit import ViT, ViTConfig
 
-TORCHVISION = [  # our part of a name, theirs; applied in this order
-    ("cls_token.token", "class_token"),
-    ("position_embedding.embedding", "encoder.pos_embedding"),
-    ("patch_embedding.projection", "conv_proj"),
-    ("encoder.blocks.", "encoder.layers.encoder_layer_"),
-    (".norm1.", ".ln_1."),
-    (".norm2.", ".ln_2."),
-    (".attention.qkv.", ".self_attention.in_proj_"),
-    (".attention.out.", ".self_attention.out_proj."),
-    (".mlp.fc1.", ".mlp.0."),
-    (".mlp.fc2.", ".mlp.3."),
-    ("head.norm.", "encoder.ln."),
-    ("head.pre_logits.0.", "heads.pre_logits."),
-    ("head.linear.", "heads.head."),
-]
 
+def check_entries(state_dict: Mapping[str, Tensor], wanted: Mapping[str, Tensor]) -> None:
+    """Refuse a state dict whose names or shapes are not exactly those of `wanted`.
 
-def rename(name: str, pairs: list[tuple[str, str]]) -> str:
-    """The name of our parameter `name` in another library. Built in lesson 07."""
-    for ours, theirs in pairs:
-        name = name.replace(ours, theirs)
-    return name
-
-
-def load_torchvision(model: ViT, state_dict: Mapping[str, Tensor]) -> None:
-    """Copy the weights of a torchvision VisionTransformer into `model`, in place.
-
-    Built in lesson 07. Every key and every shape must match; otherwise the model stays as it was. Pass
-    what `torchvision_model.state_dict()` returns: it has today's names, a downloaded file may have older.
+    Built in lesson 07.
 
     Raises:
-        TypeError: `model` is not a ViT or `state_dict` not a mapping of tensors.
-        ValueError: keys are missing, extra, of another shape or without floating numbers (all of them are
-            listed), or the model's positions are fixed, while torchvision's are learned.
+        TypeError: it is no mapping of names to tensors.
+        ValueError: keys are missing, extra, of another shape or without floating numbers: all are listed.
     """
-    if not isinstance(model, ViT):
-        raise TypeError(f"model: expected a ViT, got {type(model).__name__}")
-    if model.config.position != "learned":
-        raise ValueError(f'model: expected position="learned", got {model.config.position!r}')
-    names = {name: rename(name, TORCHVISION) for name in model.state_dict()}
-    load_exactly(model, state_dict, names)
+    if not isinstance(state_dict, Mapping):
+        raise TypeError(f"state_dict: expected names with tensors, got {type(state_dict).__name__}")
+    for name, value in state_dict.items():
+        if not isinstance(value, Tensor):
+            raise TypeError(f"state_dict: {name!r} holds a {type(value).__name__}, expected a tensor")
+    shapes = {name: tuple(tensor.shape) for name, tensor in wanted.items()}
+    got = {name: tuple(tensor.shape) for name, tensor in state_dict.items()}
+    faults = [f"missing {name} {shapes[name]}" for name in shapes if name not in got]
+    faults += [f"extra {name} {got[name]}" for name in got if name not in shapes]
+    both = [name for name in shapes if name in got and shapes[name] != got[name]]
+    faults += [f"{name}: expected {shapes[name]}, got {got[name]}" for name in both]
+    for name, tensor in state_dict.items():
+        if tensor.is_meta or not tensor.is_floating_point():
+            faults.append(f"{name}: expected floating numbers, got {tensor.dtype} on {tensor.device}")
+    if faults:
+        message = f"state_dict: {len(faults)} of its entries do not fit this model:\n"
+        raise ValueError(message + "\n".join(faults))
 
 
 def load_exactly(model: ViT, state_dict: Mapping[str, Tensor], names: dict[str, str]) -> None:
@@ -59,26 +48,144 @@ def load_exactly(model: ViT, state_dict: Mapping[str, Tensor], names: dict[str, 
     Built in lesson 07.
 
     Raises:
-        TypeError, ValueError: see `load_torchvision`.
+        TypeError, ValueError: see `check_entries`.
     """
-    if not isinstance(state_dict, Mapping):
-        raise TypeError(f"state_dict: expected names with tensors, got {type(state_dict).__name__}")
-    for name, value in state_dict.items():
-        if not isinstance(value, Tensor):
-            raise TypeError(f"state_dict: {name!r} holds a {type(value).__name__}, expected a tensor")
-    wanted = {names[ours]: tuple(tensor.shape) for ours, tensor in model.state_dict().items()}
-    got = {name: tuple(tensor.shape) for name, tensor in state_dict.items()}
-    faults = [f"missing {name} {wanted[name]}" for name in wanted if name not in got]
-    faults += [f"extra {name} {got[name]}" for name in got if name not in wanted]
-    both = [name for name in wanted if name in got and wanted[name] != got[name]]
-    faults += [f"{name}: expected {wanted[name]}, got {got[name]}" for name in both]
-    for name, tensor in state_dict.items():
-        if tensor.is_meta or not tensor.is_floating_point():
-            faults.append(f"{name}: expected floating numbers, got {tensor.dtype} on {tensor.device}")
-    if faults:
-        message = f"state_dict: {len(faults)} of its entries do not fit this model:\n"
-        raise ValueError(message + "\n".join(faults))
+    check_entries(state_dict, {names[ours]: tensor for ours, tensor in model.state_dict().items()})
     model.load_state_dict({ours: state_dict[theirs] for ours, theirs in names.items()})
+
+
+def load_foreign(model: ViT, state_dict: Mapping, loader: str, resize: str | None) -> None:
+    """Copy weights of another library into `model`, in place, all or nothing. Built in lesson 10.
+
+    What is not taken as it stands is said in a warning: a head for other classes (the model keeps its own),
+    positions of another image size (resized), another precision, a prefix, LayerScale (folded).
+
+    Raises:
+        TypeError: `model` is not a ViT or `state_dict` not a mapping of tensors.
+        ValueError: an entry is missing, extra or of another shape (all are listed, with the likely cause),
+            the file is of another kind, or the model's positions are fixed.
+    """
+    if not isinstance(model, ViT):
+        raise TypeError(f"model: expected a ViT, got {type(model).__name__}")
+    if model.config.position != "learned":
+        raise ValueError(f'model: expected position="learned", got {model.config.position!r}')
+    tensors, said = adapt.tidy(state_dict)
+    known = [dialect for dialect in DIALECTS if dialect.loader == loader]
+    dialect = max(known, key=lambda d: len(set(names(model, d).values()) & set(tensors)))
+    found = dict(tensors)  # before anything is changed, to name the likely cause
+    said += adapt.convert(tensors, next(model.parameters()).dtype)
+    if loader == "load_timm":
+        said += adapt.fold_layer_scale(tensors) + adapt.fit_registers(tensors, model)
+    said += adapt.fit_positions(tensors, model, dialect, resize or dialect.resize)
+    own = export(model, dialect)
+    said += adapt.fit_head(tensors, model, dialect, own)
+    try:
+        check_entries(tensors, own)
+    except ValueError as error:
+        adapt.refuse_features(tensors, model, dialect)
+        raise ValueError(f"{error}\n{likely_cause(found, loader, model.config)}".rstrip()) from None
+    model.load_state_dict(translate(tensors, model, dialect))
+    for field, value in dialect.expects.items():
+        if getattr(model.config, field) != value:
+            has = getattr(model.config, field)
+            said.append(f"weights of {dialect.name} as a rule expect {field}={value!r}, the model has {has!r}")
+    if said:
+        warnings.warn("; ".join(said), stacklevel=3)
+
+
+def load_torchvision(model: ViT, state_dict: Mapping[str, Tensor], resize: str | None = None) -> None:
+    """Copy the weights of a torchvision VisionTransformer into `model`; see `load_foreign`. Built in lesson 10.
+
+    `resize` names the way to stretch positions to another image size (`RESIZE`); by default torchvision's.
+    """
+    load_foreign(model, state_dict, "load_torchvision", resize)
+
+
+def load_timm(model: ViT, state_dict: Mapping[str, Tensor], resize: str | None = None) -> None:
+    """Copy the weights of a timm VisionTransformer into `model`; see `load_foreign`. Built in lesson 10.
+
+    With or without positions for the class token, registers, LayerScale (DeiT-III, DINOv2), `fc_norm`.
+    """
+    load_foreign(model, state_dict, "load_timm", resize)
+
+
+def load_transformers(model: ViT, state_dict: Mapping[str, Tensor], resize: str | None = None) -> None:
+    """Copy the weights of transformers' ViT into `model`; see `load_foreign`. Built in lesson 10.
+
+    Names in memory since version 5, or those before it and in files; ViTForImageClassification or ViTModel.
+    Its configs say eps 1e-12: take `ViTConfig(norm_eps=1e-12)`.
+    """
+    load_foreign(model, state_dict, "load_transformers", resize)
+
+
+def load_jax(model: ViT, arrays: Mapping, resize: str | None = None) -> None:
+    """Copy the arrays of a JAX .npz file into `model`; see `load_foreign`. Built in lesson 10.
+
+    The paper's own layout (vit_jax) or big_vision's, arrays or tensors. Trained with the tanh GELU:
+    take `ViTConfig(gelu="tanh")`.
+    """
+    load_foreign(model, arrays, "load_jax", resize)
+
+
+def guess(state_dict: Mapping) -> Guess:
+    """Which library wrote these weights, which variant it is, and the config of a ViT that takes them.
+
+    Built in lesson 10. The number of heads shows in JAX files only; elsewhere it is the variant's, or one for 64
+    numbers of `embed_dim`: a wrong one would load without an error.
+
+    Raises:
+        TypeError: no mapping of names to tensors.
+        ValueError: no library that is known here, or patches that form no square.
+    """
+    return recognise(adapt.tidy(state_dict)[0])
+
+
+def to_torchvision(model: ViT) -> dict[str, Tensor]:
+    """A state dict for torchvision's VisionTransformer. Built in lesson 10.
+
+    Raises:
+        ValueError: the model has something that torchvision's cannot have.
+    """
+    can = {"pool": "cls", "in_channels": 3, "num_registers": 0, "gelu": "exact"}
+    state = export_if(model, "torchvision", can)
+    if len(set(model.config.size)) > 1:
+        raise ValueError(f"model: has size={model.config.size}; the ViT of torchvision can only have a square")
+    return state
+
+
+def to_timm(model: ViT) -> dict[str, Tensor]:
+    """A state dict for timm's VisionTransformer. Built in lesson 10.
+
+    Build that one with `class_token`, `reg_tokens`, `global_pool`, `fc_norm`, `act_layer` as this model has them.
+
+    Raises:
+        ValueError: the model has pre-logits, which timm's no longer has.
+    """
+    return export_if(model, "timm", {"representation_size": None})
+
+
+def to_transformers(model: ViT, on_disk: bool = False) -> dict[str, Tensor]:
+    """A state dict for transformers' ViTForImageClassification, in memory or `on_disk`. Built in lesson 10.
+
+    In memory means version 5; before it the names in memory were those on disk. Give its config the model's
+    `layer_norm_eps`.
+
+    Raises:
+        ValueError: the model has something that transformers' cannot have.
+    """
+    name = "transformers on disk" if on_disk else "transformers"
+    return export_if(model, name, {"pool": "cls", "num_registers": 0, "representation_size": None})
+
+
+def export_if(model: ViT, name: str, can: Mapping[str, object]) -> dict[str, Tensor]:
+    """`export`, unless the config differs from what the library `can` have. Built in lesson 10."""
+    if not isinstance(model, ViT):
+        raise TypeError(f"model: expected a ViT, got {type(model).__name__}")
+    for field, value in can.items():
+        if getattr(model.config, field) != value:
+            has = f"{field}={getattr(model.config, field)!r}"
+            raise ValueError(f"model: has {has}; the ViT of {name} can only have {value!r}")
+    return export(model, next(dialect for dialect in DIALECTS if dialect.name == name))
 
 
 def save(model: ViT, path: str | Path) -> None:
