@@ -14,6 +14,7 @@ import sklearn.metrics
 import torch
 import torch.nn.functional as F
 from einops import rearrange
+from timm.layers import resample_abs_pos_embed
 from torch import nn
 
 import vit_tutorial as vt
@@ -87,6 +88,13 @@ def right_distance(maps, P):
     return total
 
 
+def right_fit(positions, grid):
+    if round(positions.shape[1] ** 0.5) ** 2 == positions.shape[1]:
+        positions = F.pad(positions, (0, 0, 1, 0))
+    larger = resample_abs_pos_embed(positions, list(grid), num_prefix_tokens=1)
+    return larger
+
+
 def wrong_confusion(labels, predictions, C):
     matrix = torch.zeros(C, C, dtype=torch.int64)
     matrix[labels, predictions] += 1
@@ -129,6 +137,9 @@ RIGHT = {
     "attention_map": lambda q, k: right_attention(q, k, torch.eye(k.shape[2]).expand(*k.shape[:3], -1)),
     "rollout": right_rollout,
     "attention_distance": right_distance,
+    "timm_name": lambda name: vt.dialects.rename(name, vt.dialects.TIMM),
+    "fit_positions": right_fit,
+    "regroup_qkv": lambda rows, h: torch.cat([rows[i::3] for i in range(3)]),
 }
 
 
@@ -447,6 +458,15 @@ MISTAKES = [
     (None, "attention_distance", lambda m, P: right_distance(m, 1), "this is in patches"),
     (None, "attention_distance", lambda m, P: right_distance(m.roll((1, 1), (3, 4)), P), "the last token is left out"),
     (None, "count_macs", lambda c: vt.count_macs(c) - 2 * c.depth * c.embed_dim * c.num_tokens**2, "16.85 G"),
+    (None, "timm_name", lambda n: RIGHT["timm_name"](n).replace("attn.proj", "attn.out"), "is `proj`, not `out`"),
+    (None, "timm_name", lambda n: RIGHT["timm_name"](n).replace("blocks", "encoder.blocks"), "timm has no `encoder`"),
+    (29, "fit_positions", lambda p, g: right_fit(p, (g[0], g[0])), r"expected shape \(1, 22, 4\), got \(1, 10, 4\)"),
+    (29, "fit_positions", lambda p, g: right_fit(p, (g[1], g[0])), "height and width have changed places"),
+    (None, "fit_positions", lambda p, g: right_fit(p, g)[:, -g[0] * g[1] :], "expected shape"),
+    (None, "fit_positions", lambda p, g: right_fit(p, g)[:, [*range(1, 1 + g[0] * g[1]), 0]], "belongs in front"),
+    (6, "regroup_qkv", lambda r, h: r, "nothing has moved"),
+    (6, "regroup_qkv", lambda r, h: r.unflatten(0, (h, 3, -1)).movedim(1, 0).flatten(0, 2), r"\(h qkv d\) in your"),
+    (6, "regroup_qkv", lambda r, h: r.unflatten(0, (3, h, -1)).movedim(0, 2).flatten(0, 2), "this is the way back"),
 ]  # fmt: skip
 
 
@@ -470,7 +490,7 @@ def named_by(name, monkeypatch):
     def spy(exercise, yours, reference, cases, mistakes, also=None):
         caught.update(exercise=exercise, reference=reference, cases=cases, mistakes=mistakes)
 
-    for module in ("core", "pictures", "tokens", "heads", "blocks", "models", "training", "looking"):
+    for module in ("core", "pictures", "tokens", "heads", "blocks", "models", "training", "looking", "foreign"):
         target = importlib.import_module(f"vit_tutorial.checks.{module}")
         if hasattr(target, "compare"):
             monkeypatch.setattr(target, "compare", spy)

@@ -1,10 +1,12 @@
 """Files of tensors: whole or not at all, never unpickled, and every broken one named."""
 
+import argparse
 import builtins
 import errno
 import json
 import os
 import pickle
+import re
 import resource
 
 import numpy as np
@@ -75,7 +77,7 @@ class Bomb:
 @pytest.mark.parametrize("how", [torch.save, lambda thing, path: path.write_bytes(pickle.dumps(thing))])
 def test_a_pickle_is_refused_and_its_code_does_not_run(tmp_path, how):
     how({"weight": Bomb(str(tmp_path / "exploded"))}, tmp_path / "model.pt")
-    with pytest.raises(ValueError, match="but a pickle, which may hold code and is not opened"):
+    with pytest.raises(ValueError, match="but a pickle or an archive, which may hold code and is not opened"):
         weights.load(tmp_path / "model.pt")
     assert not (tmp_path / "exploded").exists()
 
@@ -161,8 +163,38 @@ def test_read_names_a_truncated_file(tmp_path, kind, keep):
         torch.save(state, path, _use_new_zipfile_serialization=kind == "zip")
     content = path.read_bytes()
     path.write_bytes(content[: keep if isinstance(keep, int) else int(len(content) * keep)])
-    with pytest.raises(ValueError, match=r"model' is (no whole safetensors file but )?truncated or damaged, \d+ bytes"):
+    with pytest.raises(
+        ValueError,
+        match=r"model' is (no whole .* but truncated or damaged|truncated, damaged or of another kind), \d+ bytes",
+    ):
         files.read(path)
+
+
+def test_old_pickles_are_truncated_wherever_they_are_cut(tmp_path):
+    path = tmp_path / "old.pth"
+    torch.save({"a": torch.randn(6), "b": torch.ones(2)}, path, _use_new_zipfile_serialization=False)
+    content = path.read_bytes()
+    for keep in range(2, len(content) - 1, 7):
+        path.write_bytes(content[:keep])
+        with pytest.raises(ValueError, match=r"old\.pth' is (truncated, damaged|a pickle that may)"):
+            files.read(path)
+
+
+@pytest.mark.parametrize(
+    "text", ["Entry not found, or so it seems", '{"error": "Repository not found"}', "version https://git"]
+)
+def test_read_shows_how_a_text_begins(tmp_path, text):
+    (tmp_path / "model.bin").write_text(text + " " * 80, encoding="utf-8-sig")
+    with pytest.raises(ValueError, match="but a text that begins ." + re.escape(text[:10])):
+        files.read(tmp_path / "model.bin")
+
+
+def test_a_training_scripts_options_are_data(tmp_path):
+    torch.save({"model": {"a": torch.ones(2)}, "args": argparse.Namespace(lr=0.1)}, tmp_path / "x.pth")
+    found = files.read(tmp_path / "x.pth")
+    assert torch.equal(found["model"]["a"], torch.ones(2)) and found["args"].lr == 0.1
+    with pytest.raises(TypeError, match="path: expected a path, got NoneType"):
+        files.read(None)
 
 
 def test_read_names_a_web_page_and_a_missing_file(tmp_path):

@@ -71,7 +71,7 @@ def test_lesson_and_package_hold_the_same_code(lesson):
     number = lesson.path.stem[:2]
     wanted = [*store.built_in(number), *CONSTANTS.get(number, [])]
     package = {}
-    for module in ["files", *MODULES, "dialects", "adapt", "weights", "data"]:
+    for module in ["files", *MODULES, "dialects", "adapt", "finetune", "weights", "data"]:
         package |= definitions((ROOT / "vit_tutorial" / f"{module}.py").read_text())
     here = definitions("\n\n".join(cell.source for cell in lesson.code))
     for name in wanted:

@@ -1,5 +1,7 @@
 """Lesson 10: everyone's weights: parity with the installed libraries, the way back, and what is refused."""
 
+import re
+import sys
 import warnings
 from dataclasses import replace
 
@@ -7,15 +9,23 @@ import numpy as np
 import pytest
 import timm
 import torch
+import torchvision
+import transformers
 from safetensors.torch import load_file, save_file
+from sklearn.linear_model import LogisticRegression
 from test_vit import difference, with_noise
 from timm.models.vision_transformer import checkpoint_filter_fn
+from timm.optim import param_groups_layer_decay
 from torch import nn
 from torchvision.models.vision_transformer import VisionTransformer, interpolate_embeddings
 from transformers import ViTConfig as TheirConfig
 from transformers import ViTForImageClassification, ViTModel
 
-from vit_tutorial import VARIANTS, ViT, ViTConfig, adapt, dialects, files, guess, vit, weights
+from vit_tutorial import VARIANTS, ViT, ViTConfig, adapt, data, dialects, files, guess, pretrained, vit, weights
+from vit_tutorial.finetune import probe
+from vit_tutorial.interpret import entering
+from vit_tutorial.recipe import Recipe, layer_groups, parameter_groups
+from vit_tutorial.train import train_step
 
 LIMIT = 1e-10  # of the largest logit, in float64
 
@@ -60,6 +70,7 @@ def new(config: ViTConfig) -> ViT:
     return with_noise(ViT(config), seed=9).double()  # other numbers than the file's, to be overwritten
 
 
+REAL_CREATE, VisionTransformer_B16 = timm.create_model, torchvision.models.vit_b_16  # before they are replaced
 SMALL = ViTConfig(32, 8, 3, 7, 24, 2, 3, 48)
 
 # --- timm ---
@@ -69,7 +80,8 @@ TIMM = [
     ({"size": (24, 40), "heads": 4}, {"image_size": (24, 40), "num_heads": 4}, None),
     ({"size": 30, "patch": 5, "D": 16, "depth": 3, "heads": 1, "ratio": 3, "in_chans": 1},
      {"image_size": 30, "patch_size": 5, "embed_dim": 16, "depth": 3, "num_heads": 1, "in_channels": 1}, None),
-    ({"no_embed_class": True}, {}, None),
+    ({"no_embed_class": True}, {}, "^only patches have positions: the tokens before them get 0$"),
+    ({"qkv_bias": False}, {}, "^queries, keys and values have no bias: zeros$"),
     ({"act_layer": "gelu_tanh"}, {"gelu": "tanh"}, None),
     ({"norm_layer": lambda d, **k: nn.LayerNorm(d, eps=1e-3)}, {"norm_eps": 1e-3}, None),
     ({"init_values": 1e-5}, {}, "LayerScale is folded"),
@@ -78,7 +90,7 @@ TIMM = [
     ({"global_pool": "avg", "class_token": False, "fc_norm": False}, {"pool": "mean"}, None),
     ({"global_pool": "avg", "class_token": False}, {"pool": "mean_then_norm"}, None),
     ({"global_pool": "avg", "class_token": False, "reg_tokens": 2, "fc_norm": False, "no_embed_class": True},
-     {"pool": "mean", "num_registers": 2}, None),
+     {"pool": "mean", "num_registers": 2}, "only patches have positions"),
     ({"global_pool": "avg"}, {"pool": "mean_then_norm", "num_registers": 1}, "taken as a register"),
     ({"global_pool": "avg", "reg_tokens": 2, "fc_norm": False}, {"pool": "mean", "num_registers": 3}, "as a register"),
 ]  # fmt: skip
@@ -101,18 +113,18 @@ def test_logits_equal_timm(options, changes, words):
 
 
 NAMED = [
-    ("vit_tiny_patch16_224", "Ti/16", {}),
-    ("vit_small_patch32_224", "S/32", {}),
-    ("vit_base_patch32_224", "B/32", {}),
-    ("deit3_small_patch16_224", "S/16", {}),
+    ("vit_tiny_patch16_224", "Ti/16"),
+    ("vit_small_patch32_224", "S/32"),
+    ("vit_base_patch32_224", "B/32"),
+    ("deit3_small_patch16_224", "S/16"),
 ]
 
 
-@pytest.mark.parametrize(("name", "variant", "changes"), NAMED)
-def test_named_models_of_timm(name, variant, changes, capsys):
+@pytest.mark.parametrize(("name", "variant"), NAMED)
+def test_named_models_of_timm(name, variant, capsys):
     theirs = with_noise(timm.create_model(name, num_classes=11)).double()
     found = weights.guess(theirs.state_dict())
-    assert (found.variant, found.config) == (variant, replace(VARIANTS[variant], num_classes=11, **changes))
+    assert (found.variant, found.config) == (variant, replace(VARIANTS[variant], num_classes=11))
     ours = ViT(found.config).double().eval()
     with warnings.catch_warnings(action="ignore"):
         weights.load_timm(ours, theirs.state_dict())
@@ -249,7 +261,9 @@ def test_logits_equal_timms_reading_of_a_jax_file(big, prefix, slot, pool, sizes
     ours = new(config)
     with warnings.catch_warnings(record=True) as said:
         weights.load_jax(ours, files.read(tmp_path / "jax.npz"))
-    assert [str(w.message) for w in said] == [f"the prefix {prefix!r} is taken off"] * bool(prefix)
+    expected = [f"the prefix {prefix!r} is taken off"] * bool(prefix)
+    expected += ["only patches have positions: the tokens before them get 0"] * (not slot and pool == "cls")
+    assert [str(w.message) for w in said] == (["; ".join(expected)] if expected else [])
     images = images_for(config)
     assert difference(ours(images), theirs(images)) <= LIMIT
 
@@ -362,10 +376,10 @@ def test_other_classes_keep_the_models_head_and_say_so(classes):
         weights.load_transformers: hf_model().float().state_dict(),
         weights.load_jax: {name: a.astype("float32") for name, a in jax_arrays(SMALL, big=True).items()},
     }
-    config = replace(SMALL, num_classes=classes, norm_eps=1e-12)
+    expects = {load: dict(weights.guess(theirs).config.__dict__) for load, theirs in state.items()}
     for load, theirs in state.items():
-        gelu = "tanh" if load is weights.load_jax else "exact"
-        model = with_noise(ViT(replace(config, gelu=gelu)))
+        traits = {name: expects[load][name] for name in ("norm_eps", "gelu")}
+        model = with_noise(ViT(replace(SMALL, num_classes=classes, **traits)))
         head, norm = model.head.linear.weight.clone(), model.head.norm.weight.clone()
         words = f"^the file has a head for 7 classes: the model keeps its own, for {classes}$"
         loud(words, load, model, theirs)
@@ -422,6 +436,104 @@ def test_resizing_keeps_registers_and_gives_missing_slots_zero():
     assert torch.equal(model.registers.token, theirs["reg_token"])
 
 
+# --- weights from the libraries' own downloads, and fine-tuning ---
+
+
+def test_download_says_in_one_line_that_there_is_no_network(monkeypatch):
+    monkeypatch.setenv("VIT_TUTORIAL_OFFLINE", "1")
+    for library in pretrained.NAMES:
+        with pytest.raises(ConnectionError, match=f"^no ImageNet weights: {library} could not fetch them .*OFFLINE is"):
+            pretrained.download(library)
+    with pytest.raises(ValueError, match=r"library: expected one of \['timm', .*\], got 'keras'"):
+        pretrained.download("keras")
+
+
+@pytest.mark.parametrize("library", pretrained.NAMES)
+def test_download_gives_the_librarys_own_logits(library, monkeypatch):
+    """With random numbers in place of the fetched ones: the rest of the way is the reader's."""
+    monkeypatch.delenv("VIT_TUTORIAL_OFFLINE", raising=False)
+    made = []
+
+    def instead(make):
+        def build(*arguments, pretrained=True, weights=None, **options):
+            made.append(with_noise(make()))
+            return made[-1]
+
+        return build
+
+    if library == "torchvision":
+        monkeypatch.setattr(torchvision.models, "vit_b_16", instead(VisionTransformer_B16))
+    elif library == "timm":
+        monkeypatch.setattr(timm, "create_model", instead(lambda: REAL_CREATE("vit_base_patch16_224")))
+    else:
+        build = instead(lambda: ViTForImageClassification(TheirConfig(num_labels=1000)))
+        monkeypatch.setattr(ViTForImageClassification, "from_pretrained", build)
+        processor = transformers.ViTImageProcessor(image_mean=[0.5] * 3, image_std=[0.5] * 3)
+        monkeypatch.setattr(transformers.AutoImageProcessor, "from_pretrained", lambda name: processor)
+    got = pretrained.download(library)
+    image = got.prepare(data.photo("cat"))
+    assert image.shape == (3, 224, 224) and not got.model.training and len(got.classes) == 1000
+    low = {"torchvision": -2.2, "timm": -1, "transformers": -1}[library]  # normalised as the weights expect
+    assert low <= image.min() < low + 0.3
+    with torch.no_grad():
+        theirs = made[0](image[None])
+    assert difference(got.model(image[None]), getattr(theirs, "logits", theirs)) < 1e-5
+
+
+def test_a_missing_peer_is_named(monkeypatch):
+    monkeypatch.delenv("VIT_TUTORIAL_OFFLINE", raising=False)
+    monkeypatch.setitem(sys.modules, "timm", None)
+    with pytest.raises(ImportError, match="library: timm is not installed; pip install timm brings it"):
+        pretrained.download("timm")
+
+
+def test_layer_groups_scale_as_timms():
+    ours, recipe = ViT(replace(SMALL, depth=4)), Recipe(layer_decay=0.6, weight_decay=0.3)
+    theirs = timm_model(depth=4).train()
+    for p in theirs.parameters():
+        p.requires_grad_(True)
+    named = {id(p): name for name, p in theirs.named_parameters()}
+    groups = param_groups_layer_decay(theirs, 0.3, theirs.no_weight_decay(), layer_decay=0.6)
+    expected = {named[id(p)]: (g["lr_scale"], g["weight_decay"]) for g in groups for p in g["params"]}
+    names = {id(p): dialects.rename(name, dialects.TIMM) for name, p in ours.named_parameters()}
+    groups = layer_groups(ours, recipe)
+    got = {names[id(p)]: (g["scale"], g["weight_decay"]) for g in groups for p in g["params"]}
+    assert sum(len(g["params"]) for g in groups) == len(got) == len(expected)
+    expected |= {name: (1.0, 0.0) for name in ("norm.weight", "norm.bias")}  # with the head in BEiT's code, not timm's
+    for name, (scale, decay) in expected.items():
+        assert got[name] == (pytest.approx(scale), decay), name
+    assert layer_groups(ours, Recipe()) == parameter_groups(ours, Recipe().weight_decay)
+
+
+def test_each_layer_learns_at_its_own_rate():
+    model = with_noise(ViT(SMALL), size=0.3).double()
+    recipe = Recipe(layer_decay=0.5, weight_decay=0.0, learning_rate=1e-3, warm_up=0.0)
+    optimizer = torch.optim.SGD(layer_groups(model, recipe))
+    before = {name: p.clone() for name, p in model.named_parameters()}
+    train_step(model, optimizer, images_for(SMALL), torch.tensor([0, 1, 2]), recipe, 0.0)
+    shares = {"head.linear.weight": 1, "encoder.blocks.1.mlp.fc1.bias": 0.5, "cls_token.token": 0.125}
+    for name, share in shares.items():
+        parameter = model.get_parameter(name)
+        torch.testing.assert_close(before[name] - parameter, 1e-3 * share * parameter.grad, rtol=1e-6, atol=1e-12)
+
+
+@pytest.mark.parametrize("classes", [2, 5])
+def test_a_probe_trains_the_last_layer_alone(classes):
+    config = replace(SMALL, num_classes=classes)
+    model = with_noise(ViT(config), size=0.3)
+    before = {name: p.clone() for name, p in model.named_parameters()}
+    images, labels = images_for(config, 40).float(), torch.arange(40) % classes
+    probe(model, images, labels)
+    changed = {name for name, p in model.named_parameters() if not torch.equal(p, before[name])}
+    assert changed == {"head.linear.weight", "head.linear.bias"}
+    (features,) = entering(model, [model.head.linear], images)
+    reference = LogisticRegression(max_iter=5000).fit(features.double(), labels)
+    expected = torch.tensor(reference.predict_log_proba(features.double()))
+    torch.testing.assert_close(model(images).log_softmax(1).double(), expected, rtol=1e-3, atol=1e-4)
+    with pytest.raises(ValueError, match=f"labels: expected all {classes} classes, got 1"):
+        probe(model, images, torch.zeros(40, dtype=torch.int64))
+
+
 # --- what a file is ---
 
 
@@ -430,7 +542,7 @@ def test_guess_knows_every_variant_in_every_dialect(name):
     with torch.device("meta"):
         model = vit(name, num_classes=12)
     for dialect in dialects.DIALECTS:
-        expected = replace(model.config, **dialect.expects)
+        expected = replace(model.config, **dict(dialect.expects))
         assert weights.guess(dialects.export(model, dialect)) == guess.Guess(dialect.name, name, expected)
 
 
@@ -441,7 +553,7 @@ def test_guess_reads_what_is_ours(tmp_path):
     with pytest.raises(ValueError, match=r"no library writes a plain ViT with the names \['layer1.weight'\]"):
         weights.guess({"layer1.weight": torch.zeros(2)})
     state = timm_model((24, 48)).state_dict()
-    with pytest.raises(ValueError, match="state_dict: 19 positions are no square of patches"):
+    with pytest.raises(ValueError, match="state_dict: not to be recognised: 19 positions are no square of patches"):
         weights.guess(state)
 
 
@@ -466,7 +578,7 @@ def test_a_misfit_names_the_likely_cause_and_changes_nothing(options, changes, w
 
 
 def test_the_wrong_loader_is_told_the_right_one():
-    model = new(replace(SMALL, norm_eps=1e-12))
+    model = new(SMALL)
     files_of = {"timm": timm_model().state_dict(), "transformers": hf_model().state_dict()}
     files_of |= {"torchvision": weights.to_torchvision(model), "vit_jax": jax_arrays(SMALL, False)}
     loaders = {"timm": "load_timm", "transformers": "load_transformers", "torchvision": "load_torchvision"}
@@ -516,19 +628,22 @@ def test_a_checkpoint_is_not_a_model():
     optimizer = torch.optim.AdamW(model.parameters()).state_dict()
     with pytest.raises(ValueError, match="this is the state of an optimizer; it holds no weights of a model"):
         weights.load_timm(model, optimizer)
-    with pytest.raises(ValueError, match=r"a checkpoint of a training run; its weights are in \['model'\]"):
-        weights.load_timm(model, {"epoch": torch.tensor(3), "model": state, "optimizer": optimizer})
-    with pytest.raises(TypeError, match="state_dict: 'epoch' holds a int, expected a tensor"):
+    words = r"a checkpoint of a training run; its weights are in \['model', 'model_ema'\]"
+    with pytest.raises(ValueError, match=words):
+        weights.load_timm(model, {"epoch": 3, "optimizer": optimizer, "model": state, "model_ema": state})
+    with pytest.raises(TypeError, match="state_dict: 0 holds a Tensor, expected a name with a tensor"):
+        weights.load_timm(model, {0: torch.zeros(2)})
+    with pytest.raises(TypeError, match="state_dict: 'epoch' holds a int, expected a name with a tensor"):
         weights.load_timm(model, state | {"epoch": 3})
     with pytest.raises(TypeError, match="state_dict: expected names with tensors, got str"):
         weights.guess("vit.pth")
 
 
-@pytest.mark.parametrize("prefix", ["module.", "_orig_mod.", "module._orig_mod."])
+@pytest.mark.parametrize("prefix", ["module.", "_orig_mod.", "module._orig_mod.", "_orig_mod.module."])
 def test_prefixes_of_wrappers_are_taken_off_and_said(prefix):
     model = new(SMALL)
     state = weights.to_timm(model)
-    prefixed = {prefix + name: tensor for name, tensor in state.items()}
+    prefixed = {prefix + name: tensor for name, tensor in state.items()} | {"n_averaged": torch.tensor(3)}
     assert weights.guess(prefixed) == weights.guess(state)
     again = loud(
         rf"the prefix '{prefix.split('.')[0]}\.' is taken off", weights.load_timm, ViT(SMALL).double(), prefixed
@@ -536,10 +651,23 @@ def test_prefixes_of_wrappers_are_taken_off_and_said(prefix):
     assert all(torch.equal(a, b) for a, b in zip(model.state_dict().values(), again.state_dict().values(), strict=True))
 
 
+def test_a_prefix_that_not_all_names_have_stays():
+    state = weights.to_timm(new(SMALL))
+    mixed = {name if name == "cls_token" else f"module.{name}": tensor for name, tensor in state.items()}
+    with pytest.raises(ValueError, match=r"extra module\.pos_embed"):
+        weights.load_timm(new(SMALL), mixed)
+
+
 def test_a_jax_checkpoints_other_entries_are_left_and_said():
     arrays = jax_arrays(SMALL, big=False, prefix="opt/target/") | {"opt/state/step": np.zeros(1)}
-    words = "the prefix 'opt/target/' is taken off, 1 entries outside it are left out"
+    words = r"^the prefix 'opt/target/' is taken off \(left out: 1 outside it\)$"
     loud(words, weights.load_jax, new(replace(SMALL, gelu="tanh")), arrays)
+    towers = jax_arrays(SMALL, big=True, prefix="params/img/") | {
+        "params/txt/kernel": np.zeros(2),
+        "params/t": np.zeros(1),
+    }
+    words = r"^the prefix 'params/img/' is taken off \(left out: 2 outside it\)$"
+    loud(words, weights.load_jax, new(replace(SMALL, gelu="tanh")), towers)
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
@@ -547,7 +675,7 @@ def test_half_precision_is_converted_and_said(dtype):
     state = {name: tensor.to(dtype) for name, tensor in weights.to_timm(new(SMALL)).items()}
     model = loud(f"stored in {dtype}, converted to torch.float32", weights.load_timm, ViT(SMALL), state)
     assert model.head.linear.weight.dtype == torch.float32
-    assert torch.equal(model.head.linear.weight, state["head.weight"].float())
+    assert all(torch.equal(tensor, state[name].float()) for name, tensor in weights.to_timm(model).items())
 
 
 def test_a_model_that_cannot_take_foreign_weights():
@@ -555,8 +683,8 @@ def test_a_model_that_cannot_take_foreign_weights():
         weights.load_timm(ViT(replace(SMALL, position="sincos2d")), {})
     with pytest.raises(TypeError, match="model: expected a ViT, got Linear"):
         weights.load_jax(nn.Linear(1, 1), {})
-    with pytest.raises(ValueError, match=r"convention: expected one of \['jax', .*\], got 'scipy'"):
-        weights.load_timm(new(replace(SMALL, image_size=48)), timm_model().state_dict(), "scipy")
+    with pytest.raises(ValueError, match=r"resize: expected one of \['jax', .*\], got 'scipy'"):
+        weights.load_timm(new(SMALL), timm_model().state_dict(), "scipy")
 
 
 def test_nothing_of_the_files_own_tensors_is_changed():
@@ -567,5 +695,123 @@ def test_nothing_of_the_files_own_tensors_is_changed():
     assert list(state) == list(before) and all(torch.equal(state[name], before[name]) for name in before)
 
 
-def test_the_reasons_of_refusal_do_not_hide_each_other():
-    assert set(adapt.FEATURES) and all(words and part for part, words in adapt.FEATURES.items())
+@pytest.mark.parametrize("part", adapt.FEATURES)
+def test_every_feature_is_named(part):
+    state = weights.to_timm(ViT(SMALL)) | {f"blocks.0.{part}x": torch.zeros(2)}
+    words = re.escape(f"belongs to {adapt.FEATURES[part]}, which this ViT does not have")
+    with pytest.raises(ValueError, match=words):
+        weights.load_timm(ViT(SMALL), state)
+    with pytest.raises(ValueError, match=words):
+        weights.guess(state)
+
+
+ODD = {  # entries that are changed, whatever is done about them: the comparison must name them
+    "blocks.0.ls1.gamma": torch.zeros(5),
+    "pos_embed": torch.zeros(2, 17, 24),
+    "head.bias": torch.zeros(()),
+    "reg_token": torch.zeros(()),
+    "blocks.1.attn.proj.weight": None,
+    "blocks.0.mlp.fc1.bias": None,
+    "norm.bias": torch.zeros(24, dtype=torch.int64),
+    "patch_embed.proj.weight": torch.zeros(()),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+@pytest.mark.parametrize("image_size", [32, 48])
+def test_odd_entries_end_in_the_list_of_faults(name, image_size):
+    state = timm_model(init_values=0.1).float().state_dict() | {name: ODD[name]}
+    state = {key: tensor for key, tensor in state.items() if tensor is not None}
+    for config in (SMALL, replace(SMALL, pool="mean", num_registers=1)):
+        with pytest.raises(ValueError, match=rf"^state_dict: \d+ of its entries do not fit(.|\n)*{re.escape(name)}"):
+            weights.load_timm(ViT(replace(config, image_size=image_size)), state)
+    try:
+        weights.guess(state)
+    except ValueError as error:
+        assert str(error).startswith("state_dict: ")
+
+
+def test_a_lone_half_of_a_head_is_not_thrown_away():
+    state = weights.to_timm(ViT(SMALL))
+    del state["head.bias"]
+    with pytest.raises(ValueError, match=r"missing head\.bias \(7,\)"):
+        weights.load_timm(ViT(SMALL), state)
+    config = replace(SMALL, representation_size=5)
+    arrays = jax_arrays(replace(SMALL, num_classes=9), big=False)  # other classes, and no pre-logits
+    model = ViT(replace(config, gelu="tanh"))
+    kept = model.head.pre_logits[0].weight.clone()
+    loud("a head for 9 classes", weights.load_jax, model, {name: a.astype("float32") for name, a in arrays.items()})
+    assert torch.equal(model.head.pre_logits[0].weight, kept)
+
+
+def test_float32_into_double_is_not_worth_a_word():
+    silent(weights.load_timm, new(SMALL), timm_model().float().state_dict())
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "words"),
+    [
+        (56, (40, 80), "positions resized from 7x7 to 5x10 patches"),  # 7x7+1 = 5x10
+        ((24, 40), 32, "only patches have positions"),  # 3x5+1 = 4x4: no way to know, so it is said
+        (32, (16, 64), "17 positions are taken for 2x8 patches, not for 4x4"),
+    ],
+)
+def test_token_counts_that_collide_are_said(source, target, words):
+    state = timm_model(source).state_dict()
+    loud(words, weights.load_timm, new(replace(SMALL, image_size=target)), state)
+
+
+def test_files_of_dinov2_and_beit_themselves():
+    theirs = timm_model(init_values=0.5, reg_tokens=2, no_embed_class=True)
+    state = theirs.state_dict()
+    own = {name.replace("reg_token", "register_tokens"): tensor for name, tensor in state.items()}
+    own = {re.sub(r"ls(\d)\.gamma", r"gamma_\1", name): tensor for name, tensor in own.items()}
+    shift = torch.randn(1, 1, 24, dtype=torch.double)
+    own |= {"mask_token": torch.zeros(1, 24), "cls_token": state["cls_token"] - shift}
+    own["pos_embed"] = torch.cat([shift, state["pos_embed"]], dim=1)
+    config = replace(SMALL, num_registers=2)
+    ours = loud("the mask token, .*; LayerScale is folded", weights.load_timm, new(config), own)
+    images = images_for(config)
+    assert difference(ours(images), theirs(images)) <= LIMIT
+
+
+HEADS = {
+    "vit_so400m_patch14_siglip_gap_224": 16,
+    "vit_giant_patch16_gap_224": 16,
+    "vit_betwixt_patch16_reg4_gap_256": 10,
+}
+
+
+@pytest.mark.parametrize("name", HEADS)
+def test_guessed_heads_are_said_to_be_a_guess(name):
+    with torch.device("meta"):
+        state = timm.create_model(name, depth=1).state_dict()
+    with pytest.warns(UserWarning, match=f"num_heads={HEADS[name]} is a guess: no shape shows it"):
+        assert weights.guess(state).config.num_heads == HEADS[name]
+
+
+def test_other_arithmetic_is_said():
+    state = weights.to_torchvision(ViT(SMALL))
+    words = "expect norm_eps=1e-06, the model has 0.001; .* expect gelu='exact', the model has 'tanh'"
+    loud(words, weights.load_torchvision, ViT(replace(SMALL, gelu="tanh", norm_eps=1e-3)), state)
+    with pytest.raises(ValueError, match=r"has norm_eps=0\.001; the ViT of torchvision can only have 1e-06"):
+        weights.to_torchvision(ViT(replace(SMALL, norm_eps=1e-3)))
+
+
+def test_heads_of_a_jax_file_show():
+    arrays = jax_arrays(replace(SMALL, num_heads=4), big=True)
+    with pytest.raises(ValueError, match=r"Likely cause: .* with num_heads=4, not 3"):
+        weights.load_jax(ViT(SMALL), arrays)
+
+
+def test_older_files_of_torchvision():
+    theirs = with_noise(VisionTransformer(32, 8, 2, 3, 24, 48, num_classes=7), size=0.3)
+    state = {
+        name.replace("mlp.0", "mlp.linear_1").replace("mlp.3", "mlp.linear_2"): t
+        for name, t in theirs.state_dict().items()
+    }
+    silent(weights.load_torchvision, ours := ViT(SMALL), state)
+    again = VisionTransformer(32, 8, 2, 3, 24, 48, num_classes=7)
+    again.load_state_dict(state)  # torchvision itself translates them
+    images = images_for(SMALL).float()
+    assert difference(ours(images), again.eval()(images)) < 1e-5

@@ -1,15 +1,16 @@
-"""Lesson 10: what a file from elsewhere needs before it fits: a new head, other positions, a folded scale.
+"""Lesson 10: what a file from elsewhere needs before it fits: plain names, a folded scale, other positions, a new head.
 
-Each function changes the dict `tensors`, in the names of the file's own library, and returns what there is to say.
+The functions that fit change the dict `tensors`, in the names of the file's own library, and return what there is to
+say. What they cannot use they leave as it is: the strict comparison that follows names it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from .dialects import Dialect, names, rename
+from .dialects import Dialect, rename
 from .guess import square
 from .position_embedding import resize_positions
 from .vit import ViT
@@ -23,7 +24,6 @@ FEATURES = {  # part of a name: what our ViT does not have
     "distillation_token": "a distillation token (DeiT)",
     "rel_pos": "relative positions",
     "relative_position": "relative positions",
-    "rope": "rotary positions",
     "mask_token": "a mask token (masked pre-training)",
     "fc1_g": "a gated MLP",
     "mlp.w12": "a gated MLP",
@@ -38,6 +38,18 @@ FEATURES = {  # part of a name: what our ViT does not have
 }
 
 
+def refuse_features(tensors: Mapping[str, Tensor], known: Container[str] = ()) -> None:
+    """Name the part of another architecture that one of the tensors belongs to, unless it is among `known`.
+
+    Raises:
+        ValueError: there is one.
+    """
+    for name in tensors:
+        found = [words for part, words in FEATURES.items() if part in name]
+        if found and name not in known:
+            raise ValueError(f"state_dict: {name!r} belongs to {found[0]}, which this ViT does not have")
+
+
 def tidy(state_dict: Mapping) -> tuple[dict[str, Tensor], list[str]]:
     """Plain names and tensors, from what files hold; and what there is to say.
 
@@ -49,59 +61,99 @@ def tidy(state_dict: Mapping) -> tuple[dict[str, Tensor], list[str]]:
     """
     if not isinstance(state_dict, Mapping):
         raise TypeError(f"state_dict: expected names with tensors, got {type(state_dict).__name__}")
-    if {"state", "param_groups"} <= set(state_dict):
+    if "param_groups" in state_dict:
         raise ValueError("state_dict: this is the state of an optimizer; it holds no weights of a model")
+    parts = {name: value for name, value in state_dict.items() if isinstance(value, Mapping)}
+    models = [name for name, value in parts.items() if value and all(isinstance(v, Tensor) for v in value.values())]
+    if models:
+        raise ValueError(f"state_dict: a checkpoint of a training run; its weights are in {models}")
     tensors, said = {}, []
     for name, value in state_dict.items():
-        if isinstance(value, Mapping) and any(isinstance(v, Tensor) for v in value.values()):
-            raise ValueError(f"state_dict: a checkpoint of a training run; its weights are in [{name!r}]")
         if isinstance(value, np.ndarray) and value.dtype == "V2":  # how numpy keeps JAX's bfloat16
             value = torch.from_numpy(value.view(np.int16)).view(torch.bfloat16)
         elif isinstance(value, np.ndarray) and value.dtype.kind in "fiub":
             value = torch.from_numpy(value)
-        if not isinstance(value, Tensor):
-            raise TypeError(f"state_dict: {name!r} holds a {type(value).__name__}, expected a tensor")
+        if not isinstance(name, str) or not isinstance(value, Tensor):
+            raise TypeError(f"state_dict: {name!r} holds a {type(value).__name__}, expected a name with a tensor")
         tensors[name] = value
-    for prefix in ("module.", "_orig_mod.", "opt/target/", "params/img/", "params/"):
+    prefixes = ["module.", "_orig_mod.", "opt/target/", "params/img/", "params/"]
+    while prefix := next((p for p in prefixes if starts(tensors, p)), None):
         inside = {name.removeprefix(prefix): t for name, t in tensors.items() if name.startswith(prefix)}
-        if inside and (len(inside) == len(tensors) or "/" in prefix):
-            outside = len(tensors) - len(inside)
-            left = f", {outside} entries outside it are left out" * (outside > 0)
-            said.append(f"the prefix {prefix!r} is taken off{left}")
-            tensors = inside
-    if "embeddings.cls_token" in tensors:  # transformers' ViTModel; with a classifier the names start with vit.
-        tensors = {f"vit.{name}": tensor for name, tensor in tensors.items()}
+        left = f" (left out: {len(tensors) - len(inside)} outside it)" * (len(inside) < len(tensors))
+        said.append(f"the prefix {prefix!r} is taken off{left}")
+        tensors = inside
     return tensors, said
 
 
+def starts(tensors: Mapping[str, Tensor], prefix: str) -> bool:
+    """Whether all names start with the prefix, but for what averaging adds; for JAX's prefixes, some."""
+    rest = [name for name in tensors if not name.startswith(prefix)]
+    return bool(tensors) and (rest in ([], ["n_averaged"]) or ("/" in prefix and len(rest) < len(tensors)))
+
+
 def convert(tensors: dict[str, Tensor], dtype: torch.dtype) -> list[str]:
-    """Floating numbers of any precision to `dtype`."""
+    """Floating numbers of any precision to `dtype`; no word about float32, which loses nothing in float64."""
     floating = {name: tensor for name, tensor in tensors.items() if tensor.is_floating_point()}
     stored = {str(tensor.dtype) for tensor in floating.values()} - {str(dtype), "torch.float32"}
     tensors |= {name: tensor.to(dtype) for name, tensor in floating.items()}
     return [f"stored in {', '.join(sorted(stored))}, converted to {dtype}"] * bool(stored)
 
 
+def fit_vit_model(tensors: dict[str, Tensor]) -> list[str]:
+    """transformers' ViTModel has the names of its classifier, but for `vit.` in front."""
+    if "embeddings.cls_token" not in tensors:
+        return []
+    for name in list(tensors):
+        tensors[f"vit.{name}"] = tensors.pop(name)
+    return ["the prefix 'vit.' is put in front, as in a model with a classifier"]
+
+
+def fit_spelling(tensors: dict[str, Tensor], model: ViT) -> list[str]:
+    """What relatives of timm's ViT write otherwise: DINOv2's and BEiT's own files, models without biases of qkv."""
+    said = []
+    for name in list(tensors):
+        if name.endswith((".gamma_1", ".gamma_2")):
+            tensors[f"{name[:-8]}.ls{name[-1]}.gamma"] = tensors.pop(name)
+    if "register_tokens" in tensors and {"cls_token", "pos_embed"} <= set(tensors):
+        positions = tensors["pos_embed"]  # (1, 1+N, D): one for the class token, none for registers
+        tensors["cls_token"] = tensors["cls_token"] + positions[:, :1]
+        tensors |= {"pos_embed": positions[:, 1:], "reg_token": tensors.pop("register_tokens")}
+    if "mask_token" in tensors and "decoder_pos_embed" not in tensors:
+        del tensors["mask_token"]
+        said.append("the mask token, which a forward pass never uses, is left out")
+    if not any(name.endswith("attn.qkv.bias") for name in tensors):
+        zeros = [f"blocks.{i}.attn.qkv.bias" for i in range(model.config.depth)]
+        if all(name.replace("bias", "weight") in tensors for name in zeros):
+            tensors |= {name: tensors["pos_embed"].new_zeros(3 * model.config.embed_dim) for name in zeros}
+            said.append("queries, keys and values have no bias: zeros")
+    return said
+
+
 def fold_layer_scale(tensors: dict[str, Tensor]) -> list[str]:
     """LayerScale (arXiv 2103.17239) multiplied into the layer before it: the same function.
 
-    Built in lesson 10. timm's names: `ls1` scales what attention adds to the shortcut, `ls2` what the MLP adds.
+    Built in lesson 10. timm's names: `ls1` scales what attention adds to the shortcut, `ls2` the MLP's part.
     """
-    gammas = [name for name in tensors if name.endswith((".ls1.gamma", ".ls2.gamma"))]
-    for name in gammas:
+    said = []
+    for name in [name for name in tensors if name.endswith((".ls1.gamma", ".ls2.gamma"))]:
         layer = name.replace("ls1.gamma", "attn.proj").replace("ls2.gamma", "mlp.fc2")
-        gamma = tensors.pop(name)  # (D,): one number a row of the weight
-        tensors[f"{layer}.weight"] = gamma[:, None] * tensors[f"{layer}.weight"]
-        tensors[f"{layer}.bias"] = gamma * tensors[f"{layer}.bias"]
-    return ["LayerScale is folded into the layers before it"] * bool(gammas)
+        weight, bias = tensors.get(f"{layer}.weight"), tensors.get(f"{layer}.bias")
+        if weight is not None and bias is not None and tensors[name].shape == bias.shape:
+            gamma = tensors.pop(name)  # (D,): one number a row of the weight
+            tensors |= {f"{layer}.weight": gamma[:, None] * weight, f"{layer}.bias": gamma * bias}
+            said = ["LayerScale is folded into the layers before it"]
+    return said
 
 
 def fit_registers(tensors: dict[str, Tensor], model: ViT) -> list[str]:
-    """A class token that is not pooled is one more register (timm's names). Built in lesson 10."""
+    """A class token that is not pooled is one more register (timm's names). Used in lesson 10."""
+    found = [tensors[name] for name in ("cls_token", "reg_token") if name in tensors]
     if model.config.pool == "cls" or not model.config.num_registers or "cls_token" not in tensors:
         return []
-    others = [tensors["reg_token"]] if "reg_token" in tensors else []
-    tensors["reg_token"] = torch.cat([tensors.pop("cls_token"), *others], dim=1)  # (1, 1+R, D)
+    if any(tokens.ndim != 3 for tokens in found):
+        return []
+    del tensors["cls_token"]
+    tensors["reg_token"] = torch.cat(found, dim=1)  # (1, 1, D), (1, R, D) -> (1, 1+R, D)
     return ["the class token, which is not pooled, is taken as a register"]
 
 
@@ -111,49 +163,61 @@ def fit_positions(tensors: dict[str, Tensor], model: ViT, dialect: Dialect, resi
     Built in lesson 10; paper, section 3.2.
     """
     name, c = rename("position_embedding.embedding", dialect.pairs), model.config
-    positions, num_prefix = tensors.get(name), c.num_tokens - c.grid[0] * c.grid[1]
-    if positions is None or positions.ndim != 3 or positions.shape[1] == c.num_tokens:
-        return []
-    said, grid = [], c.grid
-    found = (0, 0) if positions.shape[1] == grid[0] * grid[1] else square(positions.shape[1], num_prefix)
-    if found is None:
-        return []
-    side, before = found
-    if side and (side, side) != grid:
-        positions = resize_positions(positions, (side, side), grid, resize, before)
-        said = [f"positions resized from {side}x{side} to {grid[0]}x{grid[1]} patches, {resize}'s way"]
-    slots = positions.new_zeros(1, num_prefix - before, positions.shape[2])
-    tensors[name] = torch.cat([slots, positions], dim=1)  # (1, before+N, D) -> (1, prefix+N, D)
+    positions, prefix, said = tensors.get(name), c.num_tokens - c.grid[0] * c.grid[1], []
+    if positions is None or positions.ndim != 3 or len(positions) > 1 or not positions.is_floating_point():
+        return said
+    n, grid = positions.shape[1], f"{c.grid[0]}x{c.grid[1]}"
+    side, slots = square(n, prefix) or (0, 0)
+    if n == c.num_tokens:
+        doubt = slots == prefix and (side, side) != c.grid and side > 0
+        return [f"{n} positions are taken for {grid} patches, not for {side}x{side}"] * doubt
+    if side and (slots == prefix or n != c.grid[0] * c.grid[1]):
+        positions = resize_positions(positions, (side, side), c.grid, resize, slots)
+        said.append(f"positions resized from {side}x{side} to {grid} patches, {resize}'s way")
+    elif n == c.grid[0] * c.grid[1]:
+        slots = 0
+    else:
+        return said
+    if slots < prefix:
+        said.append("only patches have positions: the tokens before them get 0")
+    missing = positions.new_zeros(1, prefix - slots, positions.shape[2])
+    tensors[name] = torch.cat([missing, positions], dim=1)  # (1, slots+N, D) -> (1, prefix+N, D)
     return said
 
 
-def fit_head(tensors: dict[str, Tensor], model: ViT, dialect: Dialect, own: dict[str, Tensor]) -> list[str]:
-    """Where the file has other classes, or no head, the model keeps its own head. Built in lesson 10.
+def fit_head(
+    tensors: dict[str, Tensor],
+    model: ViT,
+    dialect: Dialect,
+    own: dict[str, Tensor],
+) -> list[str]:
+    """Where the file has other classes, or no head, the model keeps its own head.
 
-    `own` are the model's weights as `export` gives them.
+    Built in lesson 10. `own` are the model's weights as `export` gives them.
     """
     weight, bias = (rename(f"head.linear.{end}", dialect.pairs) for end in ("weight", "bias"))
-    classes = len(tensors[bias]) if bias in tensors else None
-    if classes == model.config.num_classes or (weight in tensors) != (bias in tensors):
+    found = [tensors[name] for name in (weight, bias) if name in tensors]
+    if found and (len(found) < 2 or found[1].ndim != 1 or len(found[1]) not in found[0].shape):
+        return []
+    classes = len(found[1]) if found else None
+    if classes == model.config.num_classes:
         return []
     tensors |= {weight: own[weight], bias: own[bias]}
     for end in ("weight", "bias"):
         name = rename(f"head.pre_logits.0.{end}", dialect.pairs)
-        if name not in own:
+        if name in own:
+            tensors.setdefault(name, own[name])
+        else:
             tensors.pop(name, None)  # part of the old head
-        elif name not in tensors:
-            tensors[name] = own[name]
     has = f"a head for {classes} classes" if classes else "no head"
     return [f"the file has {has}: the model keeps its own, for {model.config.num_classes}"]
 
 
-def refuse_features(tensors: Mapping[str, Tensor], model: ViT, dialect: Dialect) -> None:
-    """Name the part of another architecture.
-
-    Raises:
-        ValueError: a tensor belongs to something that our ViT does not have.
-    """
-    for name in set(tensors) - set(names(model, dialect).values()):
-        found = [words for part, words in FEATURES.items() if part in name]
-        if found:
-            raise ValueError(f"state_dict: {name!r} belongs to {found[0]}, which this ViT does not have")
+def other_arithmetic(model: ViT, dialect: Dialect) -> list[str]:
+    """What the dialect's weights expect of the model and no file says: eps and GELU."""
+    said = []
+    for setting, value in dialect.expects:
+        has = getattr(model.config, setting)
+        if has != value:
+            said.append(f"weights of {dialect.name} as a rule expect {setting}={value!r}, the model has {has!r}")
+    return said

@@ -1,7 +1,7 @@
 """Lesson 10: one model, four dialects: how each library names and lays out the same tensors."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import torch
 from einops import rearrange
@@ -25,6 +25,8 @@ TORCHVISION = [  # our part of a name, theirs; applied in this order
     ("head.linear.", "heads.head."),
 ]
 
+OLD_TORCHVISION = [*TORCHVISION, (".mlp.0.", ".mlp.linear_1."), (".mlp.3.", ".mlp.linear_2.")]
+
 TIMM = [
     ("cls_token.token", "cls_token"),
     ("registers.token", "reg_token"),
@@ -37,7 +39,7 @@ TIMM = [
     ("head.linear.", "head."),
 ]
 
-TRANSFORMERS = [  # the names in memory since version 5
+TRANSFORMERS = [  # the names in memory since version 5.9
     ("cls_token.token", "vit.embeddings.cls_token"),
     ("position_embedding.embedding", "vit.embeddings.position_embeddings"),
     ("patch_embedding.projection", "vit.embeddings.patch_embeddings.projection"),
@@ -53,7 +55,7 @@ TRANSFORMERS = [  # the names in memory since version 5
     ("head.linear.", "classifier."),
 ]
 
-ON_DISK = [  # the names in files, and in memory before version 5
+ON_DISK = [  # the names in files, and in memory before version 5.9
     *TRANSFORMERS,
     ("vit.layers.", "vit.encoder.layer."),
     (".attention.q_proj.", ".attention.attention.query."),
@@ -105,29 +107,31 @@ JAX_LAYOUT = [  # ends of our names, our axes, theirs
 
 @dataclass(frozen=True)
 class Dialect:
-    """A library's way to write down a ViT: names, q, k, v apart or not, axes, and what its weights expect.
+    """A library's way to write down a ViT, and what its weights expect of the model.
 
-    Built in lesson 10. `loader` is the function that reads it, `resize` its way to stretch positions.
+    Built in lesson 10. `loader` is the function that reads it, `pairs` are names, `apart` says whether q, k and v are
+    three tensors, `layout` is the order of axes, `expects` are fields of ViTConfig.
     """
 
     name: str
     loader: str
     pairs: list[tuple[str, str]]
     apart: bool = False
-    layout: list[tuple[tuple[str, ...], str, str]] = field(default_factory=list)
-    resize: str = "torchvision"
-    expects: dict[str, object] = field(default_factory=dict)
+    layout: Sequence[tuple[tuple[str, ...], str, str]] = ()
+    expects: tuple[tuple[str, object], ...] = ()
 
 
-_EPS, _TANH = {"norm_eps": 1e-12}, {"gelu": "tanh"}
+_EXACT, _TANH = (("norm_eps", 1e-6), ("gelu", "exact")), (("norm_eps", 1e-6), ("gelu", "tanh"))
+_EPS = (("norm_eps", 1e-12), ("gelu", "exact"))  # the default of transformers' config, and so of its files
 DIALECTS = [
-    Dialect("vit_tutorial", "load", []),
-    Dialect("torchvision", "load_torchvision", TORCHVISION),
-    Dialect("timm", "load_timm", TIMM, resize="timm"),
-    Dialect("transformers", "load_transformers", TRANSFORMERS, True, [], "transformers", _EPS),
-    Dialect("transformers on disk", "load_transformers", ON_DISK, True, [], "transformers", _EPS),
-    Dialect("vit_jax", "load_jax", JAX, True, JAX_LAYOUT, "jax", _TANH),
-    Dialect("big_vision", "load_jax", BIG_VISION, True, JAX_LAYOUT, "jax", _TANH),
+    Dialect("vit_tutorial", "load_state_dict", []),
+    Dialect("torchvision", "load_torchvision", TORCHVISION, expects=_EXACT),
+    Dialect("torchvision's older files", "load_torchvision", OLD_TORCHVISION, expects=_EXACT),
+    Dialect("timm", "load_timm", TIMM),
+    Dialect("transformers", "load_transformers", TRANSFORMERS, True, expects=_EPS),
+    Dialect("transformers on disk", "load_transformers", ON_DISK, True, expects=_EPS),
+    Dialect("vit_jax", "load_jax", JAX, True, JAX_LAYOUT, _TANH),
+    Dialect("big_vision", "load_jax", BIG_VISION, True, JAX_LAYOUT, _TANH),
 ]
 
 
@@ -156,7 +160,7 @@ def axes(name: str, dialect: Dialect) -> tuple[str, str] | None:
     return next((tuple(both) for ends, *both in dialect.layout if name.endswith(ends)), None)
 
 
-def names(model: ViT, dialect: Dialect) -> dict[str, str]:
+def their_names(model: ViT, dialect: Dialect) -> dict[str, str]:
     """What the dialect calls each of our tensors, with q, k and v apart where it has them apart.
 
     Built in lesson 10.
@@ -173,7 +177,7 @@ def export(model: ViT, dialect: Dialect) -> dict[str, Tensor]:
     state, theirs = model.state_dict(), {}
     if dialect.apart:
         state = take_apart(state)
-    for name, other in names(model, dialect).items():
+    for name, other in their_names(model, dialect).items():
         tensor, both = state[name], axes(name, dialect)
         if both:
             heads = {"h": model.config.num_heads} if "h" in both[1].split() else {}
@@ -188,7 +192,7 @@ def translate(tensors: Mapping[str, Tensor], model: ViT, dialect: Dialect) -> di
     Built in lesson 10.
     """
     ours = {}
-    for name, other in names(model, dialect).items():
+    for name, other in their_names(model, dialect).items():
         tensor, both = tensors[other], axes(name, dialect)
         ours[name] = rearrange(tensor, f"{both[1]} -> {both[0]}") if both else tensor
     for name in model.state_dict():

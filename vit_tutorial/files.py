@@ -1,10 +1,10 @@
 """Files of tensors that are written whole or not at all, and never unpickled."""
 
 import os
-import pickle
 import re
 import warnings
 import zipfile
+from argparse import Namespace
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -60,40 +60,41 @@ def load(path: str | Path) -> tuple[dict[str, Tensor], dict[str, str]]:
             return {name: file.get_tensor(name) for name in file.keys()}, file.metadata() or {}  # noqa: SIM118
     except SafetensorError as error:
         cause = f"truncated or damaged, {Path(path).stat().st_size} bytes are left ({error})"
-        if start.lstrip().startswith(b"<"):
+        text = start.decode("utf-8-sig", "replace").strip()
+        if text.startswith("<"):
             cause = "a web page, saved under this name"
+        elif len(text) > 8 and text.isprintable() and "\ufffd" not in text:
+            cause = f"a text that begins {text[:24]!r}: what a failed download or clone leaves"
         elif _pickled(start):
-            cause = "a pickle, which may hold code and is not opened: files.read takes tensors out of it"
+            cause = "a pickle or an archive, which may hold code and is not opened: files.read takes tensors out of it"
         raise ValueError(f"path: {str(path)!r} is no whole safetensors file but {cause}") from error
 
 
 def read(path: str | Path) -> Mapping:
     """What a file of weights holds: safetensors, PyTorch's .pt, .pth or .bin, or JAX's .npz. For `weights.load_...`.
 
-    First used in lesson 10. Code in a pickle is never run.
+    Used in lesson 10. Code in a pickle is never run; an argparse.Namespace, which training scripts add, is data.
 
     Raises:
         FileNotFoundError: there is no such file.
         ValueError: a web page, a truncated file, a pickle with more than tensors and plain values in it.
     """
-    start = _start(path)
-    if not _pickled(start):
+    if not _pickled(_start(path)):
         return load(path)[0]
     try:
         if zipfile.is_zipfile(path) and all(name.endswith(".npy") for name in zipfile.ZipFile(path).namelist()):
             with np.load(path, allow_pickle=False) as arrays:
                 return dict(arrays)
-        with warnings.catch_warnings(action="ignore"):  # of other pickle protocols
+        with warnings.catch_warnings(action="ignore"), torch.serialization.safe_globals([Namespace]):
             return torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # there is no one type for broken files
         text = str(error)
-        if isinstance(error, pickle.UnpicklingError) or "Object arrays" in text:
+        if "Unsupported global" in text or "unsupported GLOBAL" in text or "Object arrays" in text:
             found = re.search(r"GLOBAL ([\w.]+)", text)
-            what = f"it asks for {found[1] if found else 'more than tensors'}"
-            reason = f"is a pickle that may hold code and is not opened: {what}"
+            reason = f"is a pickle that may hold code and is not opened: it asks for {found[1] if found else 'objects'}"
             raise ValueError(f"path: {str(path)!r} {reason}") from None  # torch's own text advises to open it
-        size, reason = Path(path).stat().st_size, text.split(". ")[0] or "it ends too early"
-        raise ValueError(f"path: {str(path)!r} is truncated or damaged, {size} bytes are left ({reason})") from error
+        reason = f"{Path(path).stat().st_size} bytes ({text.split('. ')[0] or 'it ends too early'})"
+        raise ValueError(f"path: {str(path)!r} is truncated, damaged or of another kind, {reason}") from None
 
 
 def _pickled(start: bytes) -> bool:
@@ -102,6 +103,8 @@ def _pickled(start: bytes) -> bool:
 
 
 def _start(path: str | Path) -> bytes:
+    if not isinstance(path, str | Path):
+        raise TypeError(f"path: expected a path, got {type(path).__name__}")
     if not Path(path).is_file():
         raise FileNotFoundError(f"path: there is no file {str(path)!r}")
     with open(path, "rb") as file:

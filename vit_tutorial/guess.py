@@ -76,17 +76,15 @@ def recognise(tensors: Mapping[str, Tensor]) -> Guess:
         num_classes=length("head.linear") or ViTConfig.num_classes,
         embed_dim=embed_dim,
         depth=depth,
-        num_heads=embed_dim // 64 if embed_dim % 64 == 0 else 1,  # no shape shows it: the papers' head size
+        num_heads=min(embed_dim // 64, 16) if embed_dim % 64 == 0 else 1,  # no shape shows it: the papers' rule
         mlp_dim=length("encoder.blocks.0.mlp.fc1"),
         pool=pool,
         representation_size=length("head.pre_logits.0"),
         num_registers=num_registers,
-        **dialect.expects,
+        **dict(dialect.expects),
     )
     shape = "patch_size", "embed_dim", "depth", "mlp_dim"
     fits = [name for name, v in VARIANTS.items() if all(getattr(v, field) == getattr(config, field) for field in shape)]
-    if fits:
-        config = replace(config, num_heads=VARIANTS[fits[0]].num_heads)
     if dialect.layout:  # but here one does: (h, d)
         config = replace(config, num_heads=length("encoder.blocks.0.attention.q"))
     return Guess(dialect.name, fits[0] if fits else None, config)
@@ -96,16 +94,18 @@ def likely_cause(tensors: Mapping[str, Tensor], loader: str, config: ViTConfig) 
     """In words, why the tensors do not fit a model of this config; empty where nothing is plain."""
     try:
         found = recognise(tensors)
-    except (ValueError, TypeError, IndexError, AttributeError):  # not even whole enough for that
-        return ""
-    reader = next(dialect.loader for dialect in DIALECTS if dialect.name == found.dialect)
-    if reader != loader:
-        return f"Likely cause: these are the names of {found.dialect}, which weights.{reader} reads."
-    fields = "patch_size", "in_channels", "embed_dim", "depth", "mlp_dim", "pool", "num_registers"
-    pairs = {name: (getattr(found.config, name), getattr(config, name)) for name in (*fields, "representation_size")}
+    except (ValueError, TypeError, IndexError, AttributeError) as error:
+        return f"Likely cause: {error}".replace("state_dict: ", "")
+    dialect = next(dialect for dialect in DIALECTS if dialect.name == found.dialect)
+    if dialect.loader != loader:
+        reader = "model" if dialect.name == "vit_tutorial" else "weights"
+        return f"Likely cause: these are the names of {found.dialect}, which {reader}.{dialect.loader} reads."
+    fields = ["patch_size", "in_channels", "embed_dim", "depth", "mlp_dim", "pool", "num_registers"]
+    fields += ["representation_size"] + ["num_heads"] * bool(dialect.layout)
+    pairs = {name: (getattr(found.config, name), getattr(config, name)) for name in fields}
     differ = [f"{name}={theirs!r}, not {ours!r}" for name, (theirs, ours) in pairs.items() if theirs != ours]
-    what = f"a ViT-{found.variant}" if found.variant else "another ViT"
     if not differ:
         return ""
+    what = f"a ViT-{found.variant}" if found.variant else "another ViT"
     differences = "; ".join(differ)
     return f"Likely cause: the file holds {what} with {differences}. ViT(weights.guess(...).config) has its shape."

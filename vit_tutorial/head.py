@@ -43,7 +43,7 @@ class ClassificationHead(nn.Module):
     def forward(self, tokens: Tensor) -> Tensor:
         after = self.pool == "mean_then_norm"
         tokens = tokens if after else self.norm(tokens)
-        patches = tokens[:, self.num_registers :]  # where the model has no class token
-        pooled = tokens[:, 0] if self.pool == "cls" else patches.mean(dim=1)  # (B, N, D) -> (B, D)
+        # (B, N, D) -> (B, D)
+        pooled = tokens[:, 0] if self.pool == "cls" else tokens[:, self.num_registers :].mean(dim=1)
         pooled = self.norm(pooled) if after else pooled
         return self.linear(self.pre_logits(pooled))  # (B, D) -> (B, num_classes)

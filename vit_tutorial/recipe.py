@@ -20,6 +20,7 @@ class Recipe:
     batch_size: int = 64  # over all processes
     learning_rate: float = 2e-3  # the highest: the schedule rises to it and falls from it
     weight_decay: float = 0.05  # of matrices; norms, biases, class token and positions have none
+    layer_decay: float = 1.0  # below 1 each layer learns slower than the one above (fine-tuning)
     warm_up: float = 0.1  # share of the steps in which the learning rate rises
     clip: float = 1.0  # longest gradient, over all parameters together
     label_smoothing: float = 0.1  # share of the target that is spread over all classes
@@ -30,7 +31,8 @@ class Recipe:
 
     def __post_init__(self):
         lowest = {"epochs": 1, "batch_size": 1, "clip": 1e-9}
-        highest = {"learning_rate": 1, "warm_up": 0.99, "label_smoothing": 1, "seed": 2**32}
+        highest = {"learning_rate": 1, "layer_decay": 1, "warm_up": 0.99}
+        highest |= {"label_smoothing": 1, "seed": 2**32}
         for field in fields(self):
             name, value = field.name, getattr(self, field.name)
             if type(value) is not field.type and not (field.type is float and type(value) is int):
@@ -50,6 +52,26 @@ def parameter_groups(model: nn.Module, weight_decay: float) -> list[dict]:
     known = {id(weight) for weight in maps}
     others = [p for p in model.parameters() if id(p) not in known and p.requires_grad]
     return [{"params": maps, "weight_decay": weight_decay}, {"params": others, "weight_decay": 0.0}]
+
+
+def layer_groups(model: nn.Module, recipe: Recipe) -> list[dict]:
+    """The groups of `parameter_groups`, split by depth, each with its share of the rate as `scale`.
+
+    Built in lesson 10; arXiv 2106.08254, "BEiT". The head learns at the full rate, the last block at
+    `layer_decay` times that, the one before at its square, and so on; the embeddings come last.
+    """
+    groups, split = parameter_groups(model, recipe.weight_decay), []
+    if recipe.layer_decay == 1:
+        return groups
+    depth = len(model.encoder.blocks)
+    above = {id(p): 0 for p in model.head.parameters()}
+    for i, block in enumerate(model.encoder.blocks):
+        above |= {id(p): depth - i for p in block.parameters()}
+    for group in groups:
+        for n in range(depth + 2):
+            chosen = [p for p in group["params"] if above.get(id(p), depth + 1) == n]
+            split += [group | {"params": chosen, "scale": recipe.layer_decay**n}] * bool(chosen)
+    return split
 
 
 def schedule(progress: float, warm_up: float) -> float:

@@ -16,7 +16,7 @@ from tqdm import tqdm
 
 from . import data, files, weights
 from .checkpoint import describe, resume, save_checkpoint
-from .recipe import Recipe, draw, parameter_groups, schedule, shift
+from .recipe import Recipe, draw, layer_groups, schedule, shift
 from .vit import ViT, ViTConfig
 
 DIGITS = ViTConfig(
@@ -36,8 +36,9 @@ def train_step(
 
     Built in lesson 08.
     """
+    rate = recipe.learning_rate * schedule(progress, recipe.warm_up)
     for group in optimizer.param_groups:
-        group["lr"] = recipe.learning_rate * schedule(progress, recipe.warm_up)
+        group["lr"] = rate * group.get("scale", 1.0)
     with torch.autocast(images.device.type, torch.bfloat16, enabled=recipe.bfloat16):
         loss = F.cross_entropy(model(images), labels, label_smoothing=recipe.label_smoothing)
     optimizer.zero_grad()
@@ -63,7 +64,7 @@ def fit(model: ViT, images: Tensor, labels: Tensor, recipe: Recipe, test=None, f
     accelerator = Accelerator(mixed_precision="no")  # the recipe decides, not whoever launches
     device, rank, world = accelerator.device, accelerator.process_index, accelerator.num_processes
     running = accelerator.prepare(torch.compile(model) if recipe.compile else model)
-    optimizer = AdamW(parameter_groups(model, recipe.weight_decay), betas=(0.9, 0.99), fused=True)
+    optimizer = AdamW(layer_groups(model, recipe), betas=(0.9, 0.99), fused=True)
     run = describe(model, recipe, labels, world)
     history = resume(folder, model, optimizer, run, rank) if folder else []
     images, labels, steps = images.to(device), labels.to(device), len(images) // recipe.batch_size

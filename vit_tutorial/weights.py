@@ -9,8 +9,9 @@ from pathlib import Path
 from torch import Tensor
 
 from . import adapt, files
-from .dialects import DIALECTS, export, names, translate
+from .dialects import DIALECTS, export, their_names, translate
 from .guess import Guess, likely_cause, recognise
+from .position_embedding import RESIZE
 from .vit import ViT, ViTConfig
 
 
@@ -35,7 +36,7 @@ def check_entries(state_dict: Mapping[str, Tensor], wanted: Mapping[str, Tensor]
     both = [name for name in shapes if name in got and shapes[name] != got[name]]
     faults += [f"{name}: expected {shapes[name]}, got {got[name]}" for name in both]
     for name, tensor in state_dict.items():
-        if tensor.is_meta or not tensor.is_floating_point():
+        if name in shapes and (tensor.is_meta or not tensor.is_floating_point()):
             faults.append(f"{name}: expected floating numbers, got {tensor.dtype} on {tensor.device}")
     if faults:
         message = f"state_dict: {len(faults)} of its entries do not fit this model:\n"
@@ -54,7 +55,7 @@ def load_exactly(model: ViT, state_dict: Mapping[str, Tensor], names: dict[str, 
     model.load_state_dict({ours: state_dict[theirs] for ours, theirs in names.items()})
 
 
-def load_foreign(model: ViT, state_dict: Mapping, loader: str, resize: str | None) -> None:
+def load_foreign(model: ViT, state_dict: Mapping, loader: str, resize: str | None = None) -> None:
     """Copy weights of another library into `model`, in place, all or nothing. Built in lesson 10.
 
     What is not taken as it stands is said in a warning: a head for other classes (the model keeps its own),
@@ -69,32 +70,34 @@ def load_foreign(model: ViT, state_dict: Mapping, loader: str, resize: str | Non
         raise TypeError(f"model: expected a ViT, got {type(model).__name__}")
     if model.config.position != "learned":
         raise ValueError(f'model: expected position="learned", got {model.config.position!r}')
+    if resize not in (None, *RESIZE):
+        raise ValueError(f"resize: expected one of {sorted(RESIZE)}, got {resize!r}")
     tensors, said = adapt.tidy(state_dict)
+    if loader == "load_transformers":
+        said += adapt.fit_vit_model(tensors)
     known = [dialect for dialect in DIALECTS if dialect.loader == loader]
-    dialect = max(known, key=lambda d: len(set(names(model, d).values()) & set(tensors)))
+    dialect = max(known, key=lambda d: len(set(their_names(model, d).values()) & set(tensors)))
     found = dict(tensors)  # before anything is changed, to name the likely cause
     said += adapt.convert(tensors, next(model.parameters()).dtype)
     if loader == "load_timm":
+        said += adapt.fit_spelling(tensors, model)
         said += adapt.fold_layer_scale(tensors) + adapt.fit_registers(tensors, model)
-    said += adapt.fit_positions(tensors, model, dialect, resize or dialect.resize)
+    said += adapt.fit_positions(tensors, model, dialect, resize or loader.removeprefix("load_"))
     own = export(model, dialect)
     said += adapt.fit_head(tensors, model, dialect, own)
     try:
         check_entries(tensors, own)
     except ValueError as error:
-        adapt.refuse_features(tensors, model, dialect)
+        adapt.refuse_features(tensors, own)
         raise ValueError(f"{error}\n{likely_cause(found, loader, model.config)}".rstrip()) from None
     model.load_state_dict(translate(tensors, model, dialect))
-    for field, value in dialect.expects.items():
-        if getattr(model.config, field) != value:
-            has = getattr(model.config, field)
-            said.append(f"weights of {dialect.name} as a rule expect {field}={value!r}, the model has {has!r}")
+    said += adapt.other_arithmetic(model, dialect)
     if said:
         warnings.warn("; ".join(said), stacklevel=3)
 
 
 def load_torchvision(model: ViT, state_dict: Mapping[str, Tensor], resize: str | None = None) -> None:
-    """Copy the weights of a torchvision VisionTransformer into `model`; see `load_foreign`. Built in lesson 10.
+    """Copy the weights of a torchvision VisionTransformer into `model`; see `load_foreign`. Used in lesson 10.
 
     `resize` names the way to stretch positions to another image size (`RESIZE`); by default torchvision's.
     """
@@ -102,51 +105,62 @@ def load_torchvision(model: ViT, state_dict: Mapping[str, Tensor], resize: str |
 
 
 def load_timm(model: ViT, state_dict: Mapping[str, Tensor], resize: str | None = None) -> None:
-    """Copy the weights of a timm VisionTransformer into `model`; see `load_foreign`. Built in lesson 10.
+    """Copy the weights of a timm VisionTransformer into `model`; see `load_foreign`.
 
-    With or without positions for the class token, registers, LayerScale (DeiT-III, DINOv2), `fc_norm`.
+    Built in lesson 10. With or without a position for the class token, registers, LayerScale (DeiT-III), `fc_norm`.
     """
     load_foreign(model, state_dict, "load_timm", resize)
 
 
 def load_transformers(model: ViT, state_dict: Mapping[str, Tensor], resize: str | None = None) -> None:
-    """Copy the weights of transformers' ViT into `model`; see `load_foreign`. Built in lesson 10.
+    """Copy the weights of transformers' ViT into `model`; see `load_foreign`. Used in lesson 10.
 
-    Names in memory since version 5, or those before it and in files; ViTForImageClassification or ViTModel.
+    Names in memory since version 5.9, or those before it and in files; ViTForImageClassification or ViTModel.
     Its configs say eps 1e-12: take `ViTConfig(norm_eps=1e-12)`.
     """
     load_foreign(model, state_dict, "load_transformers", resize)
 
 
-def load_jax(model: ViT, arrays: Mapping, resize: str | None = None) -> None:
-    """Copy the arrays of a JAX .npz file into `model`; see `load_foreign`. Built in lesson 10.
+def load_jax(model: ViT, state_dict: Mapping, resize: str | None = None) -> None:
+    """Copy the arrays of a JAX .npz file into `model`; see `load_foreign`. Used in lesson 10.
 
     The paper's own layout (vit_jax) or big_vision's, arrays or tensors. Trained with the tanh GELU:
     take `ViTConfig(gelu="tanh")`.
     """
-    load_foreign(model, arrays, "load_jax", resize)
+    load_foreign(model, state_dict, "load_jax", resize)
 
 
 def guess(state_dict: Mapping) -> Guess:
     """Which library wrote these weights, which variant it is, and the config of a ViT that takes them.
 
-    Built in lesson 10. The number of heads shows in JAX files only; elsewhere it is the variant's, or one for 64
+    Used in lesson 10. The number of heads shows in JAX files only; elsewhere it is the variant's, or one for 64
     numbers of `embed_dim`: a wrong one would load without an error.
 
     Raises:
         TypeError: no mapping of names to tensors.
         ValueError: no library that is known here, or patches that form no square.
     """
-    return recognise(adapt.tidy(state_dict)[0])
+    tensors, _ = adapt.tidy(state_dict)
+    adapt.fit_vit_model(tensors)
+    try:
+        found = recognise(tensors)
+    except (TypeError, IndexError, AttributeError, ValueError) as error:
+        adapt.refuse_features(tensors)
+        reason = str(error).removeprefix("state_dict: ")
+        raise ValueError(f"state_dict: not to be recognised: {reason}") from error
+    adapt.refuse_features({name: t for name, t in tensors.items() if name != "mask_token"})
+    if found.variant is None and found.dialect not in ("vit_jax", "big_vision"):
+        warnings.warn(f"num_heads={found.config.num_heads} is a guess: no shape shows it", stacklevel=2)
+    return found
 
 
 def to_torchvision(model: ViT) -> dict[str, Tensor]:
-    """A state dict for torchvision's VisionTransformer. Built in lesson 10.
+    """A state dict for torchvision's VisionTransformer. Used in lesson 10.
 
     Raises:
         ValueError: the model has something that torchvision's cannot have.
     """
-    can = {"pool": "cls", "in_channels": 3, "num_registers": 0, "gelu": "exact"}
+    can = {"pool": "cls", "in_channels": 3, "num_registers": 0, "gelu": "exact", "norm_eps": 1e-6}
     state = export_if(model, "torchvision", can)
     if len(set(model.config.size)) > 1:
         raise ValueError(f"model: has size={model.config.size}; the ViT of torchvision can only have a square")
@@ -154,9 +168,10 @@ def to_torchvision(model: ViT) -> dict[str, Tensor]:
 
 
 def to_timm(model: ViT) -> dict[str, Tensor]:
-    """A state dict for timm's VisionTransformer. Built in lesson 10.
+    """A state dict for timm's VisionTransformer. Used in lesson 10.
 
-    Build that one with `class_token`, `reg_tokens`, `global_pool`, `fc_norm`, `act_layer` as this model has them.
+    Build that one with `class_token`, `reg_tokens`, `global_pool`, `fc_norm`, `act_layer` and the eps of `norm_layer`
+    as this model has them.
 
     Raises:
         ValueError: the model has pre-logits, which timm's no longer has.
@@ -165,10 +180,10 @@ def to_timm(model: ViT) -> dict[str, Tensor]:
 
 
 def to_transformers(model: ViT, on_disk: bool = False) -> dict[str, Tensor]:
-    """A state dict for transformers' ViTForImageClassification, in memory or `on_disk`. Built in lesson 10.
+    """A state dict for transformers' ViTForImageClassification, in memory or `on_disk`. Used in lesson 10.
 
-    In memory means version 5; before it the names in memory were those on disk. Give its config the model's
-    `layer_norm_eps`.
+    In memory means version 5.9 and later; before it the names in memory were those on disk. Give its config the model's
+    `layer_norm_eps`, and for the tanh GELU `hidden_act="gelu_pytorch_tanh"`.
 
     Raises:
         ValueError: the model has something that transformers' cannot have.
@@ -178,7 +193,7 @@ def to_transformers(model: ViT, on_disk: bool = False) -> dict[str, Tensor]:
 
 
 def export_if(model: ViT, name: str, can: Mapping[str, object]) -> dict[str, Tensor]:
-    """`export`, unless the config differs from what the library `can` have. Built in lesson 10."""
+    """`export`, unless the config differs from what the library `can` have. Used in lesson 10."""
     if not isinstance(model, ViT):
         raise TypeError(f"model: expected a ViT, got {type(model).__name__}")
     for field, value in can.items():

@@ -5,6 +5,7 @@ AssertionError that names the mistake: the known ones by a sentence, others by t
 """
 
 from .blocks import encoder_block, layer_norm, mlp
+from .foreign import fit_positions, regroup_qkv, timm_name
 from .heads import attention, masked_attention, multi_head_attention
 from .looking import attention_distance, attention_map, rollout
 from .models import count_macs, count_parameters, head, mean_pool, vit
@@ -22,6 +23,7 @@ __all__ = [
     "count_macs",
     "count_parameters",
     "encoder_block",
+    "fit_positions",
     "head",
     "layer_norm",
     "masked_attention",
@@ -34,10 +36,12 @@ __all__ = [
     "patchify",
     "position_embedding",
     "register_tokens",
+    "regroup_qkv",
     "resize_positions",
     "rollout",
     "schedule",
     "sincos1d",
+    "timm_name",
     "unpatchify",
     "vit",
 ]

@@ -20,7 +20,7 @@ def outcome(function: Callable, arguments: Sequence) -> Outcome:
 
 def same(a: Outcome, b: Outcome) -> bool:
     """Equal numbers, or both an exception."""
-    if not all(isinstance(x, Tensor | int | float | Exception) for x in (a, b)):
+    if not all(isinstance(x, Tensor | int | float | str | Exception) for x in (a, b)):
         return False
     if isinstance(a, Exception) or isinstance(b, Exception):
         return isinstance(a, Exception) and isinstance(b, Exception)
