@@ -164,7 +164,8 @@ def fit_positions(tensors: dict[str, Tensor], model: ViT, dialect: Dialect, resi
     """
     name, c = rename("position_embedding.embedding", dialect.pairs), model.config
     positions, prefix, said = tensors.get(name), c.num_tokens - c.grid[0] * c.grid[1], []
-    if positions is None or positions.ndim != 3 or len(positions) > 1 or not positions.is_floating_point():
+    odd = positions is None or positions.ndim != 3 or len(positions) > 1
+    if odd or not positions.is_floating_point():
         return said
     n, grid = positions.shape[1], f"{c.grid[0]}x{c.grid[1]}"
     side, slots = square(n, prefix) or (0, 0)

@@ -11,7 +11,7 @@ from .vit import ViT
 
 
 def probe(model: ViT, images: Tensor, labels: Tensor) -> None:
-    """Train the last layer alone, in place: logistic regression on what enters it (a linear probe).
+    """Train the last layer alone, in place: logistic regression on what enters it, a linear probe.
 
     Built in lesson 10. `images` (n, C, H, W), `labels` (n,) int64, each class at least once.
 
@@ -21,8 +21,9 @@ def probe(model: ViT, images: Tensor, labels: Tensor) -> None:
     if not isinstance(model, ViT) or model.config.num_classes < 2:
         raise ValueError("model: expected a ViT with at least two classes")
     check_examples(model, images, labels)
-    if len(labels.unique()) < model.config.num_classes:
-        raise ValueError(f"labels: expected all {model.config.num_classes} classes, got {len(labels.unique())}")
+    classes, found = model.config.num_classes, len(labels.unique())
+    if found < classes:
+        raise ValueError(f"labels: expected all {classes} classes, got {found}")
     parts = [entering(model, [model.head.linear], part)[0] for part in images.split(500)]
     features = torch.cat(parts)  # parts of (500, D) -> (n, D)
     found = LogisticRegression(max_iter=5000).fit(features.cpu().double(), labels.cpu())
