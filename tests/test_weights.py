@@ -762,6 +762,10 @@ def test_token_counts_that_collide_are_said(source, target, words):
     loud(words, weights.load_timm, new(replace(SMALL, image_size=target)), state)
 
 
+def test_a_slot_is_more_likely_than_none():
+    assert guess.square(9, 5) == (2, 5) and guess.square(9, 4) == (3, 0) and guess.square(8, 1) is None
+
+
 def test_files_of_dinov2_and_beit_themselves():
     theirs = timm_model(init_values=0.5, reg_tokens=2, no_embed_class=True)
     state = theirs.state_dict()

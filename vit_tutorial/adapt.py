@@ -150,7 +150,7 @@ def fit_registers(tensors: dict[str, Tensor], model: ViT) -> list[str]:
     found = [tensors[name] for name in ("cls_token", "reg_token") if name in tensors]
     if model.config.pool == "cls" or not model.config.num_registers or "cls_token" not in tensors:
         return []
-    if any(tokens.ndim != 3 for tokens in found):
+    if any(tokens.ndim != 3 or not tokens.is_floating_point() for tokens in found):
         return []
     del tensors["cls_token"]
     tensors["reg_token"] = torch.cat(found, dim=1)  # (1, 1, D), (1, R, D) -> (1, 1+R, D)
@@ -158,9 +158,9 @@ def fit_registers(tensors: dict[str, Tensor], model: ViT) -> list[str]:
 
 
 def fit_positions(tensors: dict[str, Tensor], model: ViT, dialect: Dialect, resize: str) -> list[str]:
-    """Positions for the model's grid, from those of a square one; tokens without a position get 0.
+    """Positions for the model's grid, from those of a square one.
 
-    Built in lesson 10; paper, section 3.2.
+    Built in lesson 10; paper, section 3.2. Tokens without a position get 0.
     """
     name, c = rename("position_embedding.embedding", dialect.pairs), model.config
     positions, prefix, said = tensors.get(name), c.num_tokens - c.grid[0] * c.grid[1], []

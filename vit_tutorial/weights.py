@@ -9,6 +9,7 @@ from pathlib import Path
 from torch import Tensor
 
 from . import adapt, files
+from .adapt import fit_head, fit_positions, fold_layer_scale
 from .dialects import DIALECTS, export, their_names, translate
 from .guess import Guess, likely_cause, recognise
 from .position_embedding import RESIZE
@@ -81,10 +82,10 @@ def load_foreign(model: ViT, state_dict: Mapping, loader: str, resize: str | Non
     said += adapt.convert(tensors, next(model.parameters()).dtype)
     if loader == "load_timm":
         said += adapt.fit_spelling(tensors, model)
-        said += adapt.fold_layer_scale(tensors) + adapt.fit_registers(tensors, model)
-    said += adapt.fit_positions(tensors, model, dialect, resize or loader.removeprefix("load_"))
+        said += fold_layer_scale(tensors) + adapt.fit_registers(tensors, model)
+    said += fit_positions(tensors, model, dialect, resize or loader.removeprefix("load_"))
     own = export(model, dialect)
-    said += adapt.fit_head(tensors, model, dialect, own)
+    said += fit_head(tensors, model, dialect, own)
     try:
         check_entries(tensors, own)
     except ValueError as error:
