@@ -27,6 +27,7 @@ from vit_tutorial.interpret import entering
 from vit_tutorial.recipe import Recipe, layer_groups, parameter_groups
 from vit_tutorial.train import train_step
 
+pytestmark = pytest.mark.filterwarnings("ignore:num_heads=")  # what guess says of models that no paper knows
 LIMIT = 1e-10  # of the largest logit, in float64
 
 
