@@ -65,6 +65,7 @@ def definitions(source: str) -> dict[str, str]:
 
 
 CONSTANTS = {"03": ["RESIZE"], "06": ["POOLS"], "07": ["VARIANTS", "TORCHVISION"]}
+CONSTANTS["10"] = ["TRANSFORMERS", "JAX_LAYOUT"]
 
 
 def test_lesson_and_package_hold_the_same_code(lesson):
