@@ -16,8 +16,9 @@ class Unfold(NbGraderPreprocessor):
 
     def preprocess(self, notebook, resources):
         for cell in notebook.cells:
-            cell.metadata.pop("jupyter", None)
-            cell.metadata.pop("cellView", None)
+            if cell.metadata.get("nbgrader", {}).get("solution"):
+                cell.metadata.pop("jupyter", None)
+                cell.metadata.pop("cellView", None)
         return notebook, resources
 
 

@@ -21,8 +21,8 @@ from sklearn.datasets import load_digits
 from torch import Tensor
 
 from vit_tutorial import ViT, data, files, weights
-from vit_tutorial.finetune import probe
 from vit_tutorial.train import Recipe, evaluate, fit
+from vit_tutorial.weights.probe import probe
 
 SIZE = 32  # pixels: eight patches of four, where the model knew seven
 RECIPE = Recipe(batch_size=10, learning_rate=5e-4)

@@ -34,8 +34,7 @@ from torch.utils.data import DataLoader
 from torchvision import transforms
 
 from vit_tutorial import ViT, ViTConfig, count_macs, data, files
-from vit_tutorial.recipe import parameter_groups
-from vit_tutorial.train import Recipe, fit, train_step
+from vit_tutorial.train import Recipe, fit, parameter_groups, train_step
 
 # model, recipe, and how many of the 60,000 images
 SPRINT = (

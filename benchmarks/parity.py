@@ -20,7 +20,10 @@ from torchvision.models.vision_transformer import VisionTransformer
 from transformers import ViTConfig as TheirConfig
 from transformers import ViTForImageClassification
 
-from vit_tutorial import VARIANTS, ViT, data, dialects, files, weights
+from vit_tutorial import VARIANTS, ViT, data, files, weights
+from vit_tutorial.weights.dialects import DIALECTS, export, find_dialect
+from vit_tutorial.weights.loading import load_foreign, plain
+from vit_tutorial.weights.relatives import build
 
 Reference = tuple[dict, Callable[[Tensor], Tensor]]  # what is loaded, and what gives the logits
 TIMM = {
@@ -68,13 +71,13 @@ def of_transformers(variant: str, on_disk: bool = False) -> Reference:
     if on_disk:
         with tempfile.TemporaryDirectory() as folder:
             model.save_pretrained(folder)
-            state = files.read(Path(folder) / "model.safetensors")
+            state, _ = files.read(Path(folder) / "model.safetensors")
     return state or model.state_dict(), lambda images: model(pixel_values=images).logits
 
 
 def of_jax(variant: str, dialect: str) -> Reference:
     with torch.device("meta"):
-        shapes = dialects.export(ViT(VARIANTS[variant]), next(d for d in dialects.DIALECTS if d.name == dialect))
+        shapes = export(ViT(VARIANTS[variant]), next(d for d in DIALECTS if d.name == dialect))
     rng = np.random.default_rng(0)
     arrays = {name: rng.normal(size=tensor.shape) * 0.05 for name, tensor in shapes.items()}
     c, prefix = VARIANTS[variant], "params/" if dialect == "big_vision" else "opt/target/"
@@ -84,7 +87,7 @@ def of_jax(variant: str, dialect: str) -> Reference:
     with tempfile.TemporaryDirectory() as folder:
         np.savez(Path(folder) / "jax.npz", **{prefix + name: array for name, array in arrays.items()})
         model.load_pretrained(str(Path(folder) / "jax.npz"))
-        return files.read(Path(folder) / "jax.npz"), model.eval()
+        return files.read(Path(folder) / "jax.npz")[0], model.eval()
 
 
 def cases() -> Iterator[tuple[str, str, Callable[[], Reference]]]:
@@ -106,14 +109,14 @@ def main() -> None:
     rows = []
     for dialect, variant, make in cases():
         state, reference = make()
-        found = weights.guess(state)
-        assert found.dialect == dialect, (found.dialect, dialect)
-        model = ViT(found.config).double().eval()
+        found = find_dialect(plain(state)[0])
+        assert found.name == dialect, (found.name, dialect)
         with warnings.catch_warnings(action="ignore"):  # folded LayerScale, no head
-            weights.load_foreign(model, state, next(d.loader for d in dialects.DIALECTS if d.name == dialect))
+            model = build(weights.infer_config(state)).double().eval()
+            load_foreign(model, state, found.library)
         if not any("head" in name or "classifier" in name for name in state):
             model.head.linear = nn.Identity()  # the features themselves
-        images = torch.randn(1, 3, *found.config.size, generator=torch.Generator().manual_seed(1), dtype=torch.double)
+        images = torch.randn(1, 3, *model.config.size, generator=torch.Generator().manual_seed(1), dtype=torch.double)
         expected = reference(images)
         difference = ((model(images) - expected).abs().max() / expected.abs().max()).item()
         rows.append({"dialect": dialect, "variant": variant, "difference": difference})

@@ -14,7 +14,8 @@ import torch
 from b16 import machine
 
 from vit_tutorial import ViT, data, files, weights
-from vit_tutorial.train import DIGITS, Recipe, fit
+from vit_tutorial.train import Recipe, fit
+from vit_tutorial.train.__main__ import DIGITS
 
 NAME = "vit_mnist.safetensors"
 

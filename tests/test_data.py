@@ -3,13 +3,14 @@
 import hashlib
 import shutil
 
-import numpy as np
 import pytest
 import torch
 import torchvision
 from PIL import Image
+from torchvision.transforms import v2
 
 from vit_tutorial import ViTConfig, data, train, weights
+from vit_tutorial.train.__main__ import DIGITS
 
 SIZES = {"astronaut": (512, 512), "cat": (451, 300), "china": (640, 427), "coffee": (600, 400)}
 LICENCES = ("CC0", "public domain", "CC BY 2.0", "CC BY-SA 3.0", "Apache-2.0")
@@ -40,18 +41,21 @@ def test_the_sums_cover_every_file_and_the_readme_names_each_with_its_licence():
         assert any(licence in row for licence in LICENCES)
 
 
-@pytest.mark.parametrize("size", [224, 96])
-def test_batch_equals_pillow_and_numpy(size):
-    images = data.batch("cat", "rocket", size=size)
-    assert images.shape == (2, 3, size, size) and images.dtype == torch.float32
-    photo = data.photo("cat")
-    width, height = round(451 * size / 300), size
-    resized = photo.resize((int(451 * size / 300), height), Image.Resampling.BILINEAR)
-    left = round((resized.width - size) / 2)
-    pixels = np.asarray(resized.crop((left, 0, left + size, size)), dtype=np.float32)
-    expected = torch.from_numpy(pixels).permute(2, 0, 1) / 127.5 - 1
-    assert width >= size
-    torch.testing.assert_close(images[0], expected)
+@pytest.mark.parametrize("size", [224, 96, 37])
+def test_batch_equals_torchvisions_transforms(size):
+    theirs = v2.Compose([v2.Resize(size, antialias=True), v2.CenterCrop(size), v2.ToImage()])
+    names = data.photos()
+    images = data.batch(*names, size=size)
+    assert images.shape == (len(names), 3, size, size) and images.dtype == torch.float32
+    expected = torch.stack([theirs(data.photo(name)).float() / 255 for name in names])
+    torch.testing.assert_close(images, (expected - 0.5) / 0.5, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("shape", [(451, 300), (300, 451), (7, 7), (1, 50)])
+def test_any_photo_becomes_a_square(shape):
+    image = data.prepare(Image.new("RGB", shape, (255, 0, 51)), 8)
+    assert image.shape == (3, 8, 8)
+    torch.testing.assert_close(image.mean((1, 2)), torch.tensor([1.0, -1.0, -0.6]))
 
 
 @pytest.mark.parametrize(("split", "n"), [("train", 60_000), ("test", 10_000)])
@@ -106,7 +110,7 @@ def test_the_trained_weights_read_993_of_a_thousand_digits():
     log = data.result("weights")
     assert abs(measured["test_accuracy"] - log["rows"][-1]["test_accuracy"]) < 2e-4
     assert train.Recipe(**log["recipe"]) == train.Recipe()  # the defaults made them
-    assert ViTConfig(**log["config"]) == train.DIGITS
+    assert ViTConfig(**log["config"]) == DIGITS
 
 
 def test_a_result_that_is_none_is_refused():

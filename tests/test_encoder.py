@@ -106,3 +106,15 @@ def test_a_trained_block_gives_timms_output():
         out, expected = ours(tokens[None]), theirs(tokens[None])
     assert (out - expected).abs().max() / expected.abs().max() < 1e-5
     assert (expected - tokens).abs().max() > 0.5  # the block does something
+
+
+def test_a_dropout_of_true_and_a_negative_depth_are_refused():
+    for build in (
+        lambda: MLP(8, 16, True),
+        lambda: EncoderBlock(8, 2, 16, True),
+        lambda: EncoderBlock(8, 2, 16, 0, True),
+    ):
+        with pytest.raises(TypeError, match="dropout: expected a number from 0 to 1, got True"):
+            build()
+    with pytest.raises(ValueError, match="depth: expected at least 0, got -1"):
+        Encoder(-1, 8, 2, 16)

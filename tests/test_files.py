@@ -3,7 +3,6 @@
 import argparse
 import builtins
 import errno
-import json
 import os
 import pickle
 import re
@@ -30,30 +29,6 @@ def randomised(config: ViTConfig) -> ViT:
     return model
 
 
-@pytest.mark.parametrize("config", CONFIGS)
-def test_a_model_comes_back_bit_for_bit(config, tmp_path):
-    model = randomised(config)
-    weights.save(model, tmp_path / "model.safetensors")
-    again = weights.load(tmp_path / "model.safetensors")
-    assert again.config == config and not again.training
-    for name, tensor in model.state_dict().items():
-        assert torch.equal(again.state_dict()[name], tensor)
-    assert [path.name for path in tmp_path.iterdir()] == ["model.safetensors"]
-
-
-def test_a_half_precision_file_becomes_float32(tmp_path):
-    model = randomised(CONFIGS[0])
-    weights.save(model.half(), tmp_path / "half.safetensors")
-    again = weights.load(tmp_path / "half.safetensors")
-    assert again.head.linear.weight.dtype == torch.float32
-    assert torch.equal(again.head.linear.weight, model.head.linear.weight.float())
-
-
-def test_a_model_that_is_none_is_refused(tmp_path):
-    with pytest.raises(TypeError, match="model: expected a ViT, got Linear"):
-        weights.save(torch.nn.Linear(2, 2), tmp_path / "x")
-
-
 @pytest.mark.parametrize("keep", [0, 4, 8, 9, 100, 0.5, 0.999])
 def test_a_truncated_file_is_named(tmp_path, keep):
     path = tmp_path / "model.safetensors"
@@ -77,7 +52,7 @@ class Bomb:
 @pytest.mark.parametrize("how", [torch.save, lambda thing, path: path.write_bytes(pickle.dumps(thing))])
 def test_a_pickle_is_refused_and_its_code_does_not_run(tmp_path, how):
     how({"weight": Bomb(str(tmp_path / "exploded"))}, tmp_path / "model.pt")
-    with pytest.raises(ValueError, match="but a pickle or an archive, which may hold code and is not opened"):
+    with pytest.raises(ValueError, match="is a pickle that may hold code and is not opened"):
         weights.load(tmp_path / "model.pt")
     assert not (tmp_path / "exploded").exists()
 
@@ -86,29 +61,6 @@ def test_a_web_page_under_the_name_is_recognised(tmp_path):
     (tmp_path / "model.safetensors").write_text("\n<!DOCTYPE html><html>Not found</html>" * 9)
     with pytest.raises(ValueError, match="but a web page, saved under this name"):
         weights.load(tmp_path / "model.safetensors")
-
-
-def test_a_missing_file_or_somebody_elses_is_named(tmp_path):
-    with pytest.raises(FileNotFoundError, match="path: there is no file"):
-        weights.load(tmp_path / "nothing.safetensors")
-    files.save(tmp_path / "theirs.safetensors", {"x": torch.ones(2)}, {})
-    with pytest.raises(ValueError, match=r"theirs\.safetensors' holds no config, so weights\.save did not write it"):
-        weights.load(tmp_path / "theirs.safetensors")
-
-
-def test_a_file_whose_tensors_do_not_fit_its_config_is_refused(tmp_path):
-    model = randomised(CONFIGS[0])
-    config = json.dumps({"image_size": 28, "patch_size": 7, "in_channels": 1, "num_classes": 10, "depth": 3})
-    files.save(tmp_path / "other.safetensors", model.state_dict(), {"vit_config": config})
-    with pytest.raises(ValueError, match=r"state_dict: \d+ of its entries do not fit this model:\n"):
-        weights.load(tmp_path / "other.safetensors")
-
-
-@pytest.mark.parametrize("config", ["{}", "no json", "[]", '{"image_size": 28, "colour": 3}', '{"image_size": -1}'])
-def test_a_config_that_is_none_is_refused(tmp_path, config):
-    files.save(tmp_path / "odd.safetensors", {"x": torch.ones(2)}, {"vit_config": config})
-    with pytest.raises(ValueError, match=r"path: .*odd\.safetensors' holds a config that is no ViT's"):
-        weights.load(tmp_path / "odd.safetensors")
 
 
 # --- files of other libraries ---
@@ -122,14 +74,14 @@ def test_each_kind_of_file_is_read(tmp_path):
     np.savez(tmp_path / "x.npz", **{name: tensor.numpy() for name, tensor in state.items()})
     for name in ("x.safetensors", "x.pth", "old.pth", "x.npz"):
         (tmp_path / name).rename(tmp_path / "whatever.bin")  # the content counts, not the name
-        read = files.read(tmp_path / "whatever.bin")
-        assert list(read) == list(state)
+        read, texts = files.read(tmp_path / "whatever.bin")
+        assert list(read) == list(state) and texts == {}
         assert all(torch.equal(torch.as_tensor(read[key]), tensor) for key, tensor in state.items())
     lengths = set()
     for n in range(1, 90):  # the header's length stands first, and 128 looks like a pickle
         safetensors.torch.save_file({"a" * n: torch.ones(1)}, tmp_path / "x.safetensors")
         lengths.add((tmp_path / "x.safetensors").read_bytes()[0])
-        assert list(files.read(tmp_path / "x.safetensors")) == ["a" * n]
+        assert list(files.read(tmp_path / "x.safetensors")[0]) == ["a" * n]
     assert 128 in lengths
 
 
@@ -191,7 +143,7 @@ def test_read_shows_how_a_text_begins(tmp_path, text):
 
 def test_a_training_scripts_options_are_data(tmp_path):
     torch.save({"model": {"a": torch.ones(2)}, "args": argparse.Namespace(lr=0.1)}, tmp_path / "x.pth")
-    found = files.read(tmp_path / "x.pth")
+    found, _ = files.read(tmp_path / "x.pth")
     assert torch.equal(found["model"]["a"], torch.ones(2)) and found["args"].lr == 0.1
     with pytest.raises(TypeError, match="path: expected a path, got NoneType"):
         files.read(None)

@@ -33,7 +33,21 @@ def test_an_untrained_head_guesses(K):
     assert F.cross_entropy(logits, torch.zeros(4, dtype=torch.long)).item() == pytest.approx(math.log(K))
 
 
-@pytest.mark.parametrize("pool", ["max", None, "CLS"])
+@pytest.mark.parametrize("pool", ["gap", None, "CLS"])
 def test_an_unknown_pool_is_refused(pool):
-    with pytest.raises(ValueError, match=r"pool: expected one of \('cls', 'mean', 'mean_then_norm'\), got"):
+    with pytest.raises(ValueError, match='pool: expected "cls" or "mean", got'):
         ClassificationHead(8, 2, pool)
+
+
+def test_pre_logits_start_like_the_patch_projection():
+    layer = ClassificationHead(384, 3, representation_size=300).pre_logits[0]
+    assert layer.weight.var().item() == pytest.approx(1 / 384, rel=0.05) and not layer.bias.any()
+
+
+def test_tokens_without_a_batch_never_pass_for_a_batch():
+    head, tokens = ClassificationHead(8, 3), torch.randn(8, 8)
+    with pytest.raises(IndexError):
+        head(tokens)
+    mean = ClassificationHead(8, 3, "mean")
+    nn.init.normal_(mean.linear.weight)
+    torch.testing.assert_close(mean(tokens), mean(tokens[None])[0])

@@ -1,16 +1,14 @@
 """What is read from a running model: equal to cases made by hand and to other libraries; nonsense is refused."""
 
-import json
+import math
 
-import matplotlib.image
-import matplotlib.pyplot as plt
 import pytest
 import timm
 import torch
 from torch import nn
 
-from vit_tutorial import MultiHeadAttention, ViT, ViTConfig, data, heatmaps, interpret, patchify
-from vit_tutorial.explorer import explore_block, explore_model
+from vit_tutorial import MultiHeadAttention, ViT, ViTConfig, interpret, patchify
+from vit_tutorial.weights.dialects import TIMM, their_name
 
 CONFIGS = [
     ViTConfig(16, 4, 3, 5, 24, 3, 3, 48),
@@ -40,7 +38,7 @@ def test_maps_reproduce_each_attentions_output_while_sdpa_stays_on(config, monke
     assert maps.shape == (L, 2, config.num_heads, N, N) and not maps.requires_grad
     torch.testing.assert_close(maps.sum(-1), torch.ones(maps.shape[:-1]))
     layers = [block.attention for block in model.encoder.blocks]
-    inputs = interpret.entering(model, layers, images)
+    inputs = interpret.inputs_of(model, layers, images)
     for layer, x, weights in zip(layers, inputs, maps, strict=True):
         values = layer.project(x)[2]
         mixed = (weights @ values).transpose(1, 2).flatten(2)  # (B, h, N, d) -> (B, N, D)
@@ -51,18 +49,8 @@ def test_maps_reproduce_each_attentions_output_while_sdpa_stays_on(config, monke
 def test_maps_equal_those_of_timm():
     theirs = timm.create_model("vit_tiny_patch16_224", img_size=32, depth=2).eval()
     ours, images = ViT(ViTConfig(32, 16, 3, 1000, 192, 2, 3, 768)), torch.randn(2, 3, 32, 32)
-    names = {"cls_token.token": "cls_token", "position_embedding.embedding": "pos_embed"}
-    names |= {
-        "patch_embedding.projection": "patch_embed.proj",
-        "encoder.blocks": "blocks",
-        "attention.out": "attn.proj",
-    }
-    names |= {"attention.qkv": "attn.qkv", "head.norm": "norm", "head.linear": "head"}
     state = theirs.state_dict()
-    for name, tensor in ours.state_dict().items():
-        for mine, their in names.items():
-            name = name.replace(mine, their) if mine in name else name
-        tensor.copy_(state[name])
+    ours.load_state_dict({name: state[their_name(name, TIMM)] for name in ours.state_dict()})
     for block in theirs.blocks:
         block.attn.fused_attn = False
     seen = []
@@ -105,8 +93,20 @@ def test_rollout_of_two_layers_by_hand():
     torch.testing.assert_close(interpret.rollout(maps)[0], expected)
     many = torch.randn(6, 3, 4, 9, 9).softmax(-1)
     torch.testing.assert_close(interpret.rollout(many).sum(-1), torch.ones(3, 9))
-    with pytest.raises(ValueError, match=r"maps: expected \(L, B, h, N, N\), got \(3, 4, 9, 9\)"):
-        interpret.rollout(many[0])
+
+
+@pytest.mark.parametrize(
+    "maps",
+    [
+        torch.full((3, 4, 9, 9), 1 / 9),  # no axis of heads
+        torch.full((2, 3, 4, 9, 9), 0.2),  # rows that do not sum to 1
+        torch.full((2, 3, 4, 9, 9), 1 / 9) * torch.nan,
+        torch.randn(2, 3, 4, 9, 9).softmax(-2),  # columns that do
+    ],
+)
+def test_rollout_of_no_weights_is_refused(maps):
+    with pytest.raises(ValueError, match=r"maps: expected \(L, B, h, N, N\), rows of sum 1, got"):
+        interpret.rollout(maps)
 
 
 def test_distance_by_hand():
@@ -131,10 +131,22 @@ def test_distance_leaves_the_class_token_out():
     torch.testing.assert_close(ours, total.mean(1))
 
 
-@pytest.mark.parametrize(("tokens", "grid"), [(7, None), (9, (2, 3)), (3, (2, 2))])
-def test_a_grid_that_does_not_fit_is_refused(tokens, grid):
+@pytest.mark.parametrize(
+    ("shape", "patch_size", "grid"),
+    [
+        ((7, 7), 4, None),
+        ((9, 9), 4, (2, 3)),
+        ((3, 3), 4, (2, 2)),
+        ((4, 9), 4, None),
+        ((9, 9), 0, None),
+        ((9, 9), -4, None),
+        ((9, 9), math.nan, None),
+        ((9, 9), 4, (-3, -3)),
+    ],
+)
+def test_maps_and_sizes_without_a_distance_are_refused(shape, patch_size, grid):
     with pytest.raises(ValueError, match="grid: "):
-        interpret.attention_distance(torch.ones(1, 1, 1, tokens, tokens), 4, grid)
+        interpret.attention_distance(torch.ones(1, 1, 1, *shape), patch_size, grid)
 
 
 def test_gradient_times_input_and_occlusion_are_exact_for_a_linear_model():
@@ -169,11 +181,44 @@ def test_emptying_patches_touches_nothing_else():
 
 
 @pytest.mark.parametrize(
+    ("chosen", "empty_value", "words"),
+    [
+        (torch.zeros(1, 2, dtype=torch.int64), 0.0, "chosen: expected a row for each of 2, got 1"),
+        (torch.zeros(2, 2, dtype=torch.int64), math.nan, "empty_value: expected a finite number, got nan"),
+    ],
+)
+def test_half_an_answer_is_refused(chosen, empty_value, words):
+    with pytest.raises(ValueError, match=words):
+        interpret.empty(torch.rand(2, 3, 16, 16), chosen, CONFIGS[0], empty_value)
+
+
+@pytest.mark.parametrize("look", ["attention_maps", "token_features", "gradient_times_input", "occlusion"])
+def test_looking_leaves_each_parts_mode_the_gradients_and_the_generator_as_they_were(look):
+    model, images = model_and_images(CONFIGS[2])
+    images.requires_grad_()
+    model.train().encoder.blocks[0].eval()  # a frozen part of a model in training
+    modes = [module.training for module in model.modules()]
+    state = torch.get_rng_state()
+    function = getattr(interpret, look)
+    function(model, images, *([0.0] if look in ("gradient_times_input", "occlusion") else []))
+    assert [module.training for module in model.modules()] == modes
+    assert images.grad is None and all(p.grad is None for p in model.parameters())
+    assert torch.equal(torch.get_rng_state(), state)
+
+
+def test_inputs_come_in_the_order_asked():
+    model, images = model_and_images(CONFIGS[0])
+    first, last = model.encoder.blocks[0], model.head
+    one, other = interpret.inputs_of(model, [first, last], images), interpret.inputs_of(model, [last, first], images)
+    assert torch.equal(one[0], other[1]) and torch.equal(one[1], other[0]) and not torch.equal(*one)
+
+
+@pytest.mark.parametrize(
     ("images", "words"),
     [
-        (torch.randn(3, 16, 16), r"one image becomes a batch of one by image\[None\]"),
+        (torch.randn(3, 16, 16), r"images: expected \('B', 3, 16, 16\), got \(3, 16, 16\)"),
         (torch.full((1, 3, 16, 16), float("nan")), "images: expected finite numbers"),
-        (torch.randn(1, 3, 20, 20), r"expected \(16, 16\) pixels"),
+        (torch.randn(1, 3, 20, 20), r"images: expected \('B', 3, 16, 16\), got \(1, 3, 20, 20\)"),
     ],
 )
 def test_images_that_do_not_fit_are_refused_and_no_hook_stays(images, words):
@@ -181,98 +226,3 @@ def test_images_that_do_not_fit_are_refused_and_no_hook_stays(images, words):
     with pytest.raises(ValueError, match=words):
         interpret.attention_maps(model, images)
     assert not any(m._forward_pre_hooks for m in model.modules())
-
-
-# --- pictures ---
-
-
-@pytest.mark.parametrize("config", CONFIGS)
-def test_files_with_one_call(config, tmp_path):
-    model, images = model_and_images(config)
-    maps = interpret.attention_maps(model, images)
-    paths = heatmaps.save(tmp_path / "new", images, maps, query=1, grid=config.grid)
-    assert [path.name for path in paths] == ["image_0_query_1.png", "image_1_query_1.png"]
-    pixels = matplotlib.image.imread(paths[0])
-    assert pixels.shape[1] > 800 and (pixels[..., 3] == 1).all()  # opaque
-    assert plt.get_fignums() == []
-
-
-def test_over_shows_the_heaviest_patch_and_survives_one_colour():
-    weights = torch.zeros(2, 2)
-    weights[0, 1] = 0.3
-    drawn = heatmaps.over(torch.rand(1, 8, 8), weights)
-    assert drawn.shape == (8, 8, 3) and drawn.min() >= 0 and drawn.max() <= 1
-    assert (drawn[:4, 4:].std(-1) > 0.05).all() and (drawn[4:].std(-1) < 1e-6).all()
-    for image in (torch.zeros(1, 8, 8), torch.full((3, 8, 8), 0.7)):
-        assert not torch.tensor(heatmaps.over(image, torch.zeros(2, 2))).isnan().any()
-
-
-def test_a_sheet_shows_each_layer_and_head_of_each_image_in_its_place():
-    model, images = model_and_images(CONFIGS[0])
-    maps = interpret.attention_maps(model, images)  # three layers of three heads, 16 patches and a class token
-    figure = heatmaps.sheet(images, maps, query=0, grid=(4, 4))
-    page = figure.axes[0].images[0].get_array()
-    for b in range(2):
-        for layer in range(3):
-            for head in range(3):
-                top, left = b * 17, (layer * 3 + head) * 17 + layer  # a gap of one pixel, two between layers
-                tile = heatmaps.over(images[b], maps[layer, b, head, 0, 1:].reshape(4, 4))
-                assert (abs(page[top : top + 16, left : left + 16] - tile) < 1e-6).all()
-    plt.close(figure)
-
-
-@pytest.mark.parametrize(("query", "grid", "n"), [(17, (4, 4), 2), (-1, (4, 4), 2), (0, (3, 4), 2), (0, (4, 4), 1)])
-def test_a_sheet_that_does_not_fit_is_refused(query, grid, n):
-    model, images = model_and_images(CONFIGS[0])
-    maps = interpret.attention_maps(model, images)
-    with pytest.raises(ValueError, match="do not fit maps for 17 tokens"):
-        heatmaps.sheet(images[:n], maps, query, grid)
-
-
-# --- the explorer, without a browser ---
-
-
-@pytest.mark.parametrize("config", CONFIGS)
-def test_the_explorer_sends_the_row_of_the_map(config):
-    model, images = model_and_images(config)
-    explorer = explore_model(model, images[0])
-    maps = interpret.attention_maps(model, images[:1])
-    explorer.layer, explorer.head, explorer.patch = config.depth, config.num_heads, 3
-    token = 3 + config.num_tokens - config.grid[0] * config.grid[1]
-    expected = maps[-1, 0, -1, token, -config.grid[0] * config.grid[1] :]
-    assert torch.equal(torch.frombuffer(bytearray(explorer.row), dtype=torch.float32), expected)
-    for name, value in [("layer", 0), ("layer", config.depth + 1), ("head", 99), ("patch", -1), ("patch", 999)]:
-        with pytest.raises(ValueError, match=rf"{name}: expected \d to \d+, got {value}"):
-            setattr(explorer, name, value)
-
-
-def test_the_explorer_of_the_real_block_computes_rows_when_asked():
-    weights, tokens = data.real_block()
-    attention = MultiHeadAttention(384, 4)
-    names = {"qkv": "attn.qkv", "out": "attn.proj"}
-    state = {
-        f"{ours}.{part}": weights[f"{their}.{part}"] for ours, their in names.items() for part in ("weight", "bias")
-    }
-    attention.load_state_dict(state)
-    explorer = explore_block(attention, tokens, torch.rand(3, 30, 45), (64, 64))
-    explorer.patch, explorer.head = 1000, 3
-    row = torch.frombuffer(bytearray(explorer.row), dtype=torch.float32)
-    q, k, _ = attention.project(tokens[None])
-    expected = (q[0, 2, 1000] @ k[0, 2].T / 96**0.5).softmax(-1)
-    torch.testing.assert_close(row, expected.detach())
-
-
-def test_tokens_that_do_not_fit_the_grid_are_refused():
-    with pytest.raises(
-        ValueError, match=r"tokens: expected \(12, D\) for grid=\(3, 4\), no class token, got \(13, 8\)"
-    ):
-        explore_block(MultiHeadAttention(8, 2), torch.randn(13, 8), torch.rand(1, 9, 12), (3, 4))
-
-
-def test_the_explorer_shows_a_picture_with_words_where_no_widget_runs():
-    model, images = model_and_images(CONFIGS[0])
-    bundle, metadata = explore_model(model, images[0], "A test")._repr_mimebundle_()
-    assert bundle["text/plain"] == metadata["image/png"]["alt"] == "A test: what patch 0 looks at in layer 1, head 1."
-    assert bundle["image/png"] and "application/vnd.jupyter.widget-view+json" in bundle
-    assert json.dumps(metadata)
-    assert plt.get_fignums() == []  # or the notebook would show a second picture

@@ -1,15 +1,17 @@
 """Every figure: white, with its message in words where screen readers and text outputs find it."""
 
 import io
+import math
 from itertools import combinations
 
+import numpy as np
 import pytest
 import torch
 from matplotlib import pyplot as plt
 from matplotlib.colors import to_rgb
 from PIL import Image
 
-from vit_tutorial import data, plots
+from vit_tutorial import data, heatmaps, plots
 from vit_tutorial.figure1 import architecture
 
 IMAGE = torch.linspace(-1, 1, 3 * 16 * 16).reshape(3, 16, 16)
@@ -22,8 +24,10 @@ FIGURES = {
     "curves": lambda: plots.curves([1, 2], {"a": [1, 2], "b": [2, 1]}, "x", "y", log="xy"),
     "bars": lambda: plots.bars({"a": 1, "b": 2_000}, "n"),
     "shape_trace": lambda: plots.shape_trace({"photo": (1, 3, 4, 4), "head": (1, 10)}),
+    "history": lambda: plots.history([{"epoch": 1, "loss": 2.3}, {"epoch": 2, "loss": 1.0, "test_accuracy": 0.9}]),
+    "scatter": lambda: plots.scatter({"a": np.eye(3, 2)}, torch.tensor([0, 5, 9]), columns=2),
     "similarity": lambda: plots.similarity(torch.randn(12, 8), (3, 4), [(0, 0), (2, 3)]),
-    "attention_over": lambda: plots.attention_over(IMAGE, [torch.rand(4, 4)], [(1, 2)], ["eye"]),
+    "attention_over": lambda: heatmaps.attention_over(IMAGE, [torch.rand(4, 4)], [(1, 2)], ["eye"]),
 }
 
 
@@ -76,3 +80,70 @@ def test_patch_sequence_draws_the_patches_in_order(shown):
     sheet = figure.axes[0].images[0].get_array()
     assert [round(float(sheet[0, 3 * i, 0]), 2) for i in range(3)] == [0.0, 0.5, 1.0]
     plt.close(figure)
+
+
+def test_a_pil_image_of_any_mode_and_an_array_are_drawn_as_they_are():
+    pixels = np.arange(48, dtype="uint8").reshape(4, 4, 3) * 5
+    photo = Image.fromarray(pixels)
+    assert (plots.as_picture(photo) == pixels / 255).all()
+    assert (plots.as_picture(pixels / 255) == pixels / 255).all()
+    for mode, shown in (("L", photo.convert("L").convert("RGB")), ("RGBA", photo)):
+        assert (plots.as_picture(photo.convert(mode)) == np.asarray(shown) / 255).all()
+
+
+def test_all_of_many_curves_are_drawn_and_no_two_look_alike():
+    figure = plots.curves([1, 2], {str(n): [n, n] for n in range(36)}, "x", "y")
+    lines = figure.axes[0].lines
+    assert len({(line.get_color(), str(line._dash_pattern)) for line in lines}) == len(lines) == 36
+    plt.close(figure)
+
+
+def test_history_draws_the_test_error_at_the_epochs_where_it_was_measured():
+    rows = [{"epoch": 1, "loss": 2.0}, {"epoch": 2, "loss": 1.0, "test_accuracy": 0.9}]
+    figure = plots.history(rows)
+    loss, error = (axis.lines[0].get_xydata() for axis in figure.axes)
+    assert loss.tolist() == [[1, 2], [2, 1]] and np.allclose(error, [[2, 10]])
+    plt.close(figure)
+
+
+ONE, TWO, NAN = torch.ones(2, 2), torch.ones(3, 2), torch.full((3, 4, 4), math.nan)
+SILENT = {  # what matplotlib draws, and draws wrong, without a word
+    "a NaN in an image": lambda: plots.pictures([NAN]),
+    "an infinity in an image": lambda: plots.pictures([NAN.nan_to_num(math.inf)]),
+    "a fourth channel": lambda: plots.pictures([torch.rand(4, 8, 8)]),
+    "an array of bytes": lambda: plots.pictures([np.full((4, 4, 3), 200)]),
+    "more titles than pictures": lambda: plots.pictures([IMAGE], ["a", "b"]),
+    "patches that do not divide": lambda: plots.patch_grid(IMAGE, 5),
+    "a negative patch size": lambda: plots.patch_grid(IMAGE, -4),
+    "no patch size": lambda: plots.patch_grid(IMAGE, 0),
+    "patches that are NaN": lambda: plots.patch_sequence(NAN[0], 2),
+    "a NaN in a matrix": lambda: plots.matrices([NAN[0]], ["a"]),
+    "a matrix of triples": lambda: plots.matrices([torch.rand(4, 4, 3)], ["a"]),
+    "more tints than matrices": lambda: plots.matrices([ONE], ["a"], tints=["red", "blue"]),
+    "37 lines": lambda: plots.curves([1, 2], {str(n): [n, n] for n in range(37)}, "x", "y"),
+    "a gap in a line": lambda: plots.curves([1, 2], {"a": [1, math.nan]}, "x", "y"),
+    "a gap in x": lambda: plots.curves([1, math.nan], {"a": [1, 2]}, "x", "y"),
+    "several lines of one name": lambda: plots.curves([1, 2], {"a": torch.rand(2, 3)}, "x", "y"),
+    "words for numbers": lambda: plots.curves([1, 2], {"a": ["low", "high"]}, "x", "y"),
+    "0 on a logarithmic y": lambda: plots.curves([1, 2], {"a": [0, 2]}, "x", "y", log="y"),
+    "0 on a logarithmic x": lambda: plots.curves([0, 2], {"a": [1, 2]}, "x", "y", log="x"),
+    "an axis that is none": lambda: plots.curves([1, 2], {"a": [1, 2]}, "x", "y", log="Y"),
+    "a loss that is NaN": lambda: plots.history([{"epoch": 1, "loss": math.nan}]),
+    "no history": lambda: plots.history([]),
+    "a bar that is NaN": lambda: plots.bars({"a": math.nan}, "n"),
+    "a bar that is a word": lambda: plots.bars({"a": "much"}, "n", "{}"),
+    "an eleventh digit": lambda: plots.scatter({"a": TWO}, torch.tensor([1, 2, 10])),
+    "points with a third number": lambda: plots.scatter({"a": torch.ones(3, 3)}, torch.tensor([1, 2, 3])),
+    "a point that is NaN": lambda: plots.scatter({"a": TWO * math.nan}, torch.tensor([1, 2, 3])),
+    "a place from the other end": lambda: plots.similarity(torch.randn(12, 8), (3, 4), [(-1, 0)]),
+    "an embedding that is NaN": lambda: plots.similarity(torch.full((12, 8), math.nan), (3, 4), [(0, 0)]),
+    "a lesson that builds nothing": lambda: architecture("99"),
+    "a lesson that is a number": lambda: architecture(4),
+}
+
+
+@pytest.mark.parametrize("what", SILENT)
+def test_what_would_be_drawn_wrong_without_a_word_is_refused(what):
+    with pytest.raises(ValueError):
+        SILENT[what]()
+    plt.close("all")

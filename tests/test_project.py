@@ -1,6 +1,8 @@
 """The repository as a whole: sizes, imports, environments, wheel, addresses."""
 
 import ast
+import graphlib
+import importlib
 import os
 import re
 import subprocess
@@ -9,6 +11,7 @@ import tomllib
 import zipfile
 from pathlib import Path
 
+import lesson
 import pytest
 import yaml
 from packaging.requirements import Requirement
@@ -17,7 +20,7 @@ from packaging.specifiers import SpecifierSet
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 SOURCES = sorted((ROOT / "vit_tutorial").rglob("*.py"))
-CORE = ["patchify", "cls_token", "position_embedding", "attention", "encoder", "head", "vit"]
+MODEL = [name for name, (number, _, _) in lesson.modules().items() if "01" <= number <= "07" and "." not in name]
 
 
 def tracked() -> list[Path]:
@@ -35,46 +38,61 @@ def text_files() -> list[Path]:
 
 
 def test_the_package_reads_in_an_evening():
-    lines = {path.relative_to(ROOT).as_posix(): len(path.read_text().splitlines()) for path in SOURCES}
-    assert max(lines.values()) <= 250, lines
-    assert sum(lines[f"vit_tutorial/{name}.py"] for name in CORE) <= 1000
-    checks = sum(
-        n for name, n in lines.items() if "/checks/" in name
-    )  # known mistakes by the hundred, a few lines each
-    assert sum(lines.values()) - checks <= 2950 and checks <= 1300
+    lines = {path.relative_to(ROOT / "vit_tutorial").as_posix(): path.read_text().count("\n") for path in SOURCES}
+    tests = {path.relative_to(ROOT).as_posix(): path.read_text().count("\n") for path in (ROOT / "tests").rglob("*.py")}
+    assert max(lines.values()) <= 250 and max(tests.values()) <= 300
+    assert sum(lines[f"{name}.py"] for name in MODEL) <= 450
+    assert sum(n for name, n in lines.items() if not name.startswith("checks/")) <= 2800
+
+
+def test_the_house_is_what_the_readme_says():
+    top = {path.name for path in (ROOT / "vit_tutorial").iterdir() if path.name != "__pycache__"}
+    files = {
+        f"{name}.py" for name in [*MODEL, "__init__", "interpret", "data", "files", "plots", "heatmaps", "figure1"]
+    }
+    assert top == files | {"train", "weights", "widgets", "checks"}
+    for room in ("train", "weights", "widgets"):
+        face = importlib.import_module(f"vit_tutorial.{room}")
+        assert 1 <= len(face.__all__) <= 10 and all(hasattr(face, name) for name in face.__all__)
 
 
 def imports_of(name: str) -> set[str]:
-    tree = ast.parse((ROOT / "vit_tutorial" / f"{name}.py").read_text())
-    whole = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
-    whole |= {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and not node.level}
-    assert not [module for module in whole if module.split(".")[0] in ("vit_tutorial", "matplotlib", "IPython")], name
-    nodes = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.level == 1]
-    return {part for node in nodes for part in ([node.module] if node.module else [a.name for a in node.names])}
+    """The package's modules that a module imports, at its top or inside a function, by dotted name."""
+    _, _, tree = lesson.modules()[name]
+    package, found = name.split(".")[:-1], set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            home = ".".join(package[: len(package) - node.level + 1] + [node.module] * bool(node.module))
+            for alias in node.names:  # a module of a package, or a name of a module, or one of a package's face
+                inner = f"{home}.{alias.name}".strip(".")
+                options = [inner, f"{inner}.__init__", home, f"{home}.__init__"]
+                found.add(next(option for option in options if option in lesson.modules()))
+    return found
 
 
 def test_imports_run_one_way():
-    for name in ("patchify", "cls_token", "position_embedding", "attention", "head", "data"):
-        assert imports_of(name) == set(), name
-    assert imports_of("encoder") == {"attention"}
-    assert imports_of("vit") == {"cls_token", "encoder", "head", "patchify", "position_embedding"}
-    assert imports_of("dialects") == {"vit"}
-    assert imports_of("guess") == {"dialects", "vit"}
-    assert imports_of("adapt") == {"dialects", "guess", "position_embedding", "vit"}
-    assert imports_of("weights") == {"adapt", "dialects", "files", "guess", "position_embedding", "vit"}
-    assert imports_of("files") == imports_of("recipe") == set()
-    assert imports_of("pretrained") == {"vit", "weights"}
-    assert imports_of("finetune") == {"interpret", "train", "vit"}
-    assert imports_of("checkpoint") == {"files", "recipe", "vit"}
-    parts = {"checkpoint", "data", "files", "recipe", "vit", "weights"}
-    assert imports_of("train") == parts | {"plots"}  # plots for the shell's picture alone
-    assert imports_of("interpret") == {"attention", "patchify", "vit"}
+    graph = {name: imports_of(name) for name in lesson.modules()}
+    assert graph["train.loop"] and graph["weights.own"]  # the test sees something
+    for name in MODEL:
+        assert graph[name] <= set(MODEL), f"{name} imports a helper"
+    for name in ("data", "files", "plots"):
+        assert not graph[name], f"{name} imports {graph[name]}"
+    assert len(tuple(graphlib.TopologicalSorter(graph).static_order())) == len(graph)  # or it raises CycleError
 
 
-def test_importing_the_package_does_not_import_matplotlib():
-    command = "import sys, vit_tutorial.train, vit_tutorial.interpret as _;"
-    command += "assert not {'matplotlib', 'timm', 'transformers', 'anywidget'} & set(sys.modules)"
+def test_nothing_heavy_is_imported_before_it_is_used():
+    command = "import sys, vit_tutorial.train, vit_tutorial.interpret, vit_tutorial.weights, vit_tutorial.data as _;"
+    heavy = "{'matplotlib', 'torchvision', 'accelerate', 'sklearn', 'timm', 'transformers', 'anywidget', 'torchinfo'}"
+    command += f"assert not {heavy} & set(sys.modules), {heavy} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", command], check=True)
+
+
+def test_no_class_of_ours_is_asked_for_by_name():
+    ours = {n.name for _, _, tree in lesson.modules().values() for n in tree.body if isinstance(n, ast.ClassDef)}
+    for path in SOURCES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("isinstance", "issubclass"):
+                assert not {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} & ours, f"{path}: {node.lineno}"
 
 
 def test_the_top_level_holds_what_the_readme_names():
@@ -88,7 +106,7 @@ def test_the_top_level_holds_what_the_readme_names():
         "notebooks",
         "vit_tutorial",
     }
-    allowed |= {"data", "tests", "benchmarks", ".ci", ".gitignore"}
+    allowed |= {"data", "tests", "benchmarks", "tools", ".ci", ".gitignore"}
     assert {path.relative_to(ROOT).parts[0] for path in tracked()} <= allowed
 
 
@@ -151,7 +169,7 @@ def test_wheel_carries_code_and_data_and_works_elsewhere(tmp_path):
         path.relative_to(ROOT / "data").as_posix() for path in tracked() if "data" in path.relative_to(ROOT).parts[:1]
     }
     assert {f"vit_tutorial/_data/{name}" for name in data} <= set(names)
-    assert not [name for name in names if name.startswith(("notebooks", "tests", "benchmarks"))]
+    assert not [name for name in names if name.startswith(("notebooks", "tests", "benchmarks", "tools"))]
     check = (
         "import vit_tutorial; from vit_tutorial import data;"
         "assert 'site' in vit_tutorial.__file__ and '_data' in str(data.FOLDER);"

@@ -1,6 +1,6 @@
 """A Vision Transformer, built lesson by lesson: each module is what the lesson of its number builds."""
 
-from .patchify import ConvStem, PatchEmbedding, patchify, unpatchify
+from .patchify import PatchEmbedding, patchify, unpatchify
 from .cls_token import ClsToken
 from .position_embedding import PositionEmbedding, resize_positions, sincos2d
 from .attention import MultiHeadAttention
@@ -9,7 +9,7 @@ from .head import ClassificationHead
 from .vit import VARIANTS, ViT, ViTConfig, count_macs, count_parameters, vit
 
 __all__ = [
-    "ConvStem", "PatchEmbedding", "patchify", "unpatchify", "ClsToken", "PositionEmbedding", "resize_positions",
+    "PatchEmbedding", "patchify", "unpatchify", "ClsToken", "PositionEmbedding", "resize_positions",
     "sincos2d", "MultiHeadAttention", "MLP", "Encoder", "EncoderBlock", "ClassificationHead", "VARIANTS", "ViT",
     "ViTConfig", "count_macs", "count_parameters", "vit",
 ]  # fmt: skip

@@ -7,14 +7,13 @@ from torch import Tensor, nn
 class ClsToken(nn.Module):
     """Put one learned token before the patches: (B, N, D) -> (B, 1+N, D), equation 1's x_class.
 
-    Built in lesson 02. It starts at zero, as in the paper's code: its position embedding, and all
-    that it reads by attention, make it differ from nothing. With `num_tokens` more than one it makes
-    registers (arXiv 2309.16588), which other people's weights may bring (lesson 10).
+    It starts at zero, as in the paper's code: its position embedding, and all that it reads by
+    attention, make it differ from nothing.
     """
 
-    def __init__(self, embed_dim: int, num_tokens: int = 1):
+    def __init__(self, embed_dim: int):
         super().__init__()
-        self.token = nn.Parameter(torch.zeros(1, num_tokens, embed_dim))
+        self.token = nn.Parameter(torch.zeros(1, 1, embed_dim))
 
     def forward(self, tokens: Tensor) -> Tensor:
         cls = self.token.expand(len(tokens), -1, -1)  # (1, 1, D) -> (B, 1, D), a view: no memory

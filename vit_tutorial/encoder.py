@@ -8,12 +8,14 @@ from .attention import MultiHeadAttention
 class MLP(nn.Module):
     """Each token thinks by itself: two layers, an exact GELU between. (B, N, D) -> (B, N, D).
 
-    Built in lesson 05; paper, section 3.1. Exact GELU as in torchvision and timm; the authors' JAX code
-    takes the tanh approximation.
+    Paper, section 3.1. Exact GELU as in torchvision and timm; the authors' JAX code takes the tanh
+    approximation.
     """
 
     def __init__(self, embed_dim: int, mlp_dim: int, dropout: float = 0.0):
         super().__init__()
+        if isinstance(dropout, bool):  # True counts as 1 and would drop everything
+            raise TypeError(f"dropout: expected a number from 0 to 1, got {dropout}")
         self.fc1 = nn.Linear(embed_dim, mlp_dim)
         self.gelu = nn.GELU()
         self.fc2 = nn.Linear(mlp_dim, embed_dim)
@@ -27,10 +29,7 @@ class MLP(nn.Module):
 class EncoderBlock(nn.Module):
     """Talk, then think, each beside a shortcut: (B, N, D) -> (B, N, D). Equations 2 and 3.
 
-    Built in lesson 05. Normalisation comes before each part (pre-norm), so the shortcut is never touched.
-
-    Raises:
-        ValueError: `embed_dim` is not a multiple of `num_heads`.
+    Normalisation comes before each part (pre-norm), so the shortcut is never touched.
     """
 
     def __init__(
@@ -54,12 +53,9 @@ class EncoderBlock(nn.Module):
 
 
 class Encoder(nn.Module):
-    """`depth` blocks, one after the other: (B, N, D) -> (B, N, D). Built in lesson 05.
+    """`depth` blocks, one after the other: (B, N, D) -> (B, N, D).
 
     The final norm is not here: it belongs to the head (equation 4).
-
-    Raises:
-        ValueError: `embed_dim` is not a multiple of `num_heads`.
     """
 
     def __init__(
@@ -72,6 +68,8 @@ class Encoder(nn.Module):
         attention_dropout: float = 0.0,
     ):
         super().__init__()
+        if depth < 0:  # range(-1) is empty: no block, no word
+            raise ValueError(f"depth: expected at least 0, got {depth}")
         sizes = embed_dim, num_heads, mlp_dim, dropout, attention_dropout
         self.blocks = nn.ModuleList(EncoderBlock(*sizes) for _ in range(depth))
 

@@ -1,5 +1,6 @@
 """Figure 1 of the paper, by our own code: the map that each lesson opens with."""
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch, Rectangle
@@ -21,10 +22,15 @@ ARROWS += [(11.1, 11.23), (11.42, 12.05), (13.55, 13.85)]
 
 def architecture(lesson: str = "") -> Figure:
     """ViT-B/16 from left to right; `lesson` ("04") lights up the part that it builds, "" all of them."""
+    if lesson not in {"", *(number for number, *_ in STEPS + BLOCK)}:  # nothing would be lit
+        raise ValueError(f"lesson: expected one from '01' to '06' or '', got {lesson!r}")
     figure, ((axis,),) = canvas(1, 1, 10.5, 2.7)
     axis.set(xlim=(-0.1, 14.5), ylim=(-0.75, 2.75), aspect="equal")
     axis.axis("off")
-    _photo(axis)
+    axis.imshow(as_picture(data.batch("cat")[0]), extent=(0, 1.7, 0.35, 2.05), zorder=2)
+    axis.text(0.85, 0.02, "(3, 224, 224)", ha="center", fontsize=9.5)
+    for i in (0.425, 0.85, 1.275):
+        axis.plot([i, i, np.nan, 0, 1.7], [0.35, 2.05, np.nan, 0.35 + i, 0.35 + i], color="white", lw=1, zorder=3)
     for number, text, shape, x, width, colour, tokens in STEPS:
         _box(axis, text, x, width, 0.5, 1.5, colour, lesson in ("", number))
         axis.text(x + width / 2, 0.02, shape, ha="center", fontsize=9.5)
@@ -41,23 +47,11 @@ def architecture(lesson: str = "") -> Figure:
     for left, plus in ((7.33, 9.52), (9.68, 11.32)):
         axis.plot([left, left, plus, plus], [1.0, 1.8, 1.8, 1.12], color=INK, lw=1.2)
         axis.text(plus, 1.0, "+", ha="center", va="center", fontsize=13)
+    arrow = {"arrowstyle": "-|>,head_width=0.25,head_length=0.3", "color": INK, "lw": 1.2}
     for start, end in ARROWS:
-        axis.annotate(
-            "",
-            (end, 1.0),
-            (start, 1.0),
-            arrowprops={"arrowstyle": "-|>,head_width=0.25,head_length=0.3", "color": INK, "lw": 1.2},
-        )
+        axis.annotate("", (end, 1.0), (start, 1.0), arrowprops=arrow)
     axis.text(13.9, 1.0, "logits", va="center", fontsize=9.5)
     return figure
-
-
-def _photo(axis: Axes) -> None:
-    axis.imshow(as_picture(data.batch("cat")[0]), extent=(0, 1.7, 0.35, 2.05), zorder=2)
-    for i in range(1, 4):
-        axis.plot([i * 1.7 / 4] * 2, [0.35, 2.05], color="white", lw=1, zorder=3)
-        axis.plot([0, 1.7], [0.35 + i * 1.7 / 4] * 2, color="white", lw=1, zorder=3)
-    axis.text(0.85, 0.02, "(3, 224, 224)", ha="center", fontsize=9.5)
 
 
 def _box(axis: Axes, text: str, x: float, width: float, low: float, high: float, colour: str, lit: bool) -> None:

@@ -1,91 +1,108 @@
-"""Attention drawn over pictures: on the page, or as files."""
+"""Attention drawn over pictures, always in one way: on the page, in the explorer, as files."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import matplotlib
 import numpy as np
+import torch
+from einops import rearrange
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
+from PIL import Image
 from torch import Tensor
-from torch.nn.functional import interpolate
 
 from . import files
-from .plots import BOX, as_picture, canvas, png
+from .plots import BOX, as_picture, canvas, pictures, png
 
 HEAT = matplotlib.colormaps["plasma"]
 
 
-def over(image: Tensor, weights: Tensor) -> np.ndarray:
-    """One map (h, w) over one image (C, H, W), as a picture (H, W, 3): the largest weight glows, 0 stays grey.
+def glow(weights: Tensor) -> np.ndarray:
+    """The colours of a map, (h, w) -> (h, w, 4): red, green, blue, and how much of the picture they hide.
 
-    A map without any weight, or a picture of one colour, is drawn as it is: grey.
+    From 0 to 1, in proportion to the weight. The scale ends at the largest; that of a fine map ends lower, where one
+    patch in 200 exceeds it, though not below a tenth of the largest: a few must not hide the rest.
     """
-    grey = as_picture(image).mean(-1, keepdims=True)  # (C, H, W) -> (H, W, 1)
     weights = weights.detach().float().cpu()
-    share = weights / weights.max().clamp(min=1e-12)
-    share = interpolate(share[None, None], image.shape[-2:], mode="nearest")[0, 0].numpy()  # (h, w) -> (H, W)
-    return grey * (1 - share[..., None] * 0.8) + HEAT(share)[..., :3] * share[..., None] * 0.8
+    if not weights.isfinite().all() or weights.min() < 0:  # would get a colour like any other, or none
+        raise ValueError(f"weights: expected finite numbers from 0 up, got {weights.min():g} to {weights.max():g}")
+    largest = weights.flatten().topk(1 + weights.numel() // 200).values
+    end = torch.maximum(largest[-1], largest[0] / 10).clamp(min=1e-12)  # a map without any weight is clear
+    shade = (weights / end).clamp(max=1).numpy()
+    return np.dstack([HEAT(shade)[..., :3], 0.8 * shade])
+
+
+def overlay(image: Tensor | Image.Image, weights: Tensor, query: tuple[int, int] | None = None) -> np.ndarray:
+    """One map (h, w) over one picture, drawn in grey: (C, H, W) or a PIL image -> (H, W, 3), from 0 to 1.
+
+    The patch `query` (row, column) is framed.
+    """
+    picture = as_picture(image).mean(-1, keepdims=True)
+    (H, W, _), (h, w) = picture.shape, weights.shape
+    y, x = query or (0, 0)
+    if h > H or w > W or not (0 <= y < h and 0 <= x < w):  # a map finer than the picture would lose weights
+        raise ValueError(f"weights, query: a map of {h}x{w} and query {query} do not fit a picture of {H}x{W} pixels")
+    rows, columns = np.arange(H) * h // H, np.arange(W) * w // W  # the patch that each pixel lies in
+    colours = glow(weights)[rows[:, None], columns]  # (h, w, 4) -> (H, W, 4)
+    picture = picture * (1 - colours[..., 3:]) + colours[..., :3] * colours[..., 3:]
+    if query is not None:
+        wide, y, x = max(1, max(H, W) // 100), np.flatnonzero(rows == y), np.flatnonzero(columns == x)
+        frame = picture[max(0, y[0] - wide) : y[-1] + 1 + wide, max(0, x[0] - wide) : x[-1] + 1 + wide]
+        patch = frame[wide:-wide, wide:-wide].copy()
+        frame[:] = to_rgb(BOX)
+        frame[wide:-wide, wide:-wide] = patch
+    return picture
+
+
+def attention_over(
+    image: Tensor | Image.Image, maps: Sequence[Tensor], queries: Sequence[tuple[int, int]], titles: Sequence[str]
+) -> Figure:
+    """A picture under one map (h, w) for each query patch (row, column), which is framed; side by side."""
+    shown = [overlay(image, weights, query) for weights, query in zip(maps, queries, strict=True)]
+    figure = pictures(shown, titles, height=3.2)
+    figure.set_figheight(3.2 * shown[0].shape[0] / shown[0].shape[1] + 0.4)
+    return figure
 
 
 def sheet(images: Tensor, maps: Tensor, query: int, grid: tuple[int, int]) -> Figure:
     """Every layer and head over every image, what token `query` looks at: maps (L, B, h, N, N), as from
-    `interpret.attention_maps`. One row an image, one column a head. The query patch is outlined.
-
-    Raises:
-        ValueError: a token that is none, or a grid that does not fit.
+    `interpret.attention_maps`. One row an image, one column a head. The query patch is framed.
     """
-    L, B, h, N, _ = maps.shape
-    rows, columns = grid
-    if not 0 <= query < N or N - rows * columns not in (0, 1) or len(images) != B:
-        raise ValueError(
-            f"query, grid, images: {query}, {grid} and {len(images)} images do not fit maps for {N} tokens"
-        )
-    H, W, gap = *images.shape[-2:], max(1, images.shape[-1] // 14)
-    page = np.ones((B * (H + gap), L * h * (W + gap) + (L - 1) * gap, 3))
-    patch = query - (N - rows * columns)
-    for b, (layer, head) in ((b, divmod(n, h)) for b in range(B) for n in range(L * h)):
-        tile = over(images[b], maps[layer, b, head, query, -rows * columns :].reshape(grid))
-        if patch >= 0:
-            outline(tile, patch, grid)
-        top, left = b * (H + gap), (layer * h + head) * (W + gap) + layer * gap
-        page[top : top + H, left : left + W] = tile
+    (L, B, h, N, keys), (rows, columns) = maps.shape, grid
+    prefix = N - rows * columns  # a class token comes before the patches
+    if not 0 <= query < N or min(grid) < 1 or prefix not in (0, 1) or keys != N or len(images) != B:
+        given = f"{query}, {grid} and {len(images)} images do not fit maps for {N} tokens"
+        raise ValueError(f"query, grid, images: {given}, {tuple(maps.shape)}")
+    framed = divmod(query - prefix, columns) if query >= prefix else None
+    weights = maps[:, :, :, query, prefix:].reshape(L, B, h, rows, columns)
+    tiles = [[[overlay(images[b], weights[n, b, m], framed) for m in range(h)] for b in range(B)] for n in range(L)]
+    gap = max(1, images.shape[-1] // 14)
+    tiles = np.pad(tiles, [(0, 0)] * 3 + [(0, gap), (0, gap), (0, 0)], constant_values=1)
+    layers = rearrange(tiles, "L B h H W C -> L (B H) (h W) C")
+    page = rearrange(np.pad(layers, [(0, 0), (0, 0), (0, gap), (0, 0)], constant_values=1), "L H W C -> H (L W) C")
     height, width = page.shape[:2]
     figure, ((axis,),) = canvas(1, 1, 10, 10 * height / width * 0.95 + 0.9)
     axis.imshow(page)
-    middles = [layer * (h * (W + gap) + gap) + h * (W + gap) / 2 for layer in range(L)]
-    axis.set_xticks(middles, [f"layer {layer + 1}, {h} heads" if h > 1 else f"layer {layer + 1}" for layer in range(L)])
-    axis.set_yticks([])
-    axis.spines[:].set_visible(False)
+    names = [f"layer {layer + 1}, {h} heads" if h > 1 else f"layer {layer + 1}" for layer in range(L)]
+    axis.set_xticks((np.arange(L) + 0.5) * width / L - gap, names)
+    axis.set(yticks=[], frame_on=False)
     axis.tick_params(length=0)
-    label = "weight, as a share of the largest in its map"
-    figure.colorbar(ScalarMappable(cmap=HEAT), ax=axis, location="bottom", shrink=0.4, aspect=40, label=label)
+    bar = {"location": "bottom", "shrink": 0.4, "aspect": 40}
+    figure.colorbar(ScalarMappable(cmap=HEAT), ax=axis, label="weight, as a share of its map's brightest", **bar)
     return figure
-
-
-def outline(tile: np.ndarray, patch: int, grid: tuple[int, int]) -> None:
-    """Draw a frame around one patch of a picture (H, W, 3), in place."""
-    H, W = tile.shape[:2]
-    y, x = divmod(patch, grid[1])
-    top, bottom, left, right = (
-        y * H // grid[0],
-        (y + 1) * H // grid[0] - 1,
-        x * W // grid[1],
-        (x + 1) * W // grid[1] - 1,
-    )
-    tile[[top, bottom], left : right + 1] = tile[top : bottom + 1, [left, right]] = to_rgb(BOX)
 
 
 def save(folder: str | Path, images: Tensor, maps: Tensor, query: int, grid: tuple[int, int]) -> list[Path]:
     """The `sheet` of each image as a file of its own, folder/image_0_query_5.png and so on; their paths.
 
-    Raises:
-        OSError: the folder cannot be written.
+    Where one of them is refused, none is written.
     """
+    each = zip(images.split(1), maps.split(1, dim=1), strict=True)
+    pages = [png(sheet(image, own, query, grid)) for image, own in each]
+    paths = [Path(folder) / f"image_{b}_query_{query}.png" for b in range(len(pages))]
     Path(folder).mkdir(parents=True, exist_ok=True)
-    paths = []
-    for b in range(len(images)):
-        figure = sheet(images[b : b + 1], maps[:, b : b + 1], query, grid)
-        paths.append(Path(folder) / f"image_{b}_query_{query}.png")
-        files.write(paths[-1], png(figure))
+    for path, page in zip(paths, pages, strict=True):
+        files.write(path, page)
     return paths

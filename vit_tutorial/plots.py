@@ -1,29 +1,24 @@
 """The look of every figure, in one place: constant colours, white background, letters that can be read."""
 
 import io
+import math
 from collections.abc import Sequence
 
 import matplotlib.pyplot as plt
 import numpy as np
-import torch
 from einops import rearrange
 from IPython.display import display
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
-from matplotlib.ticker import MaxNLocator
+from PIL import Image
 from torch import Tensor
+from torch.nn.functional import normalize, pad
 
 QUERY, KEY, VALUE, CLS, PATCH = "#D55E00", "#0072B2", "#009E73", "#CC79A7", "#EFB700"  # after Okabe and Ito
 INK, PALE, SLATE, BOX = "#222222", "#E8E8E8", "#5B7083", "#00E5FF"
-SERIES = [
-    SLATE,
-    "#A0522D",
-    "#3CB4C8",
-    INK,
-    "#7B5BB5",
-    "#8A8F2A",
-]  # for lines and bars, which are none of the five above
+SERIES = [SLATE, "#A0522D", "#3CB4C8", INK, "#7B5BB5", "#8A8F2A"]  # lines and bars, which are none of the five above
+STROKES = ["-", "--", "-.", ":", (0, (6, 2, 1, 2, 1, 2)), (0, (1, 3))]
 STYLE = {
     "figure.facecolor": "white",
     "savefig.facecolor": "white",
@@ -59,55 +54,66 @@ def canvas(rows: int = 1, columns: int = 1, width: float = 8.0, height: float = 
     return figure, axes
 
 
-def as_picture(image: Tensor) -> np.ndarray:
-    """(C, H, W) -> (H, W, C), stretched so that the smallest value is 0 and the largest 1."""
-    image = image.detach().float().cpu()
-    low, high = image.min(), image.max()
-    return ((image - low) / (high - low).clamp(min=1e-8)).permute(1, 2, 0).numpy()
+def _numbers(name: str, values: Tensor | Sequence[float] | np.ndarray, dimensions: int) -> np.ndarray:
+    """The values as floats. matplotlib says nothing where it leaves out a NaN, or draws three numbers as a colour."""
+    values = values.detach().float().cpu().numpy() if isinstance(values, Tensor) else np.asarray(values, dtype=float)
+    if values.ndim != dimensions or not np.isfinite(values).all():
+        raise ValueError(f"{name}: expected finite numbers in {dimensions} dimensions, got shape {values.shape}")
+    return values
+
+
+def as_picture(image: Tensor | Image.Image | np.ndarray) -> np.ndarray:
+    """(C, H, W) -> (H, W, C), stretched so that the smallest value is 0 and the largest 1.
+
+    A PIL image becomes (H, W, 3) unstretched; an array (H, W, C) from 0 to 1 is a picture already.
+    """
+    if isinstance(image, Image.Image):
+        return np.asarray(image.convert("RGB")) / 255
+    picture = _numbers("image", image, 3)
+    if isinstance(image, Tensor):
+        picture = picture.transpose(1, 2, 0)  # (C, H, W) -> (H, W, C)
+        picture = (picture - picture.min()) / max(picture.max() - picture.min(), 1e-8)
+    if picture.shape[2] not in (1, 3) or picture.min() < 0 or picture.max() > 1:  # 4 would be drawn as transparency
+        raise ValueError(f"image: expected 1 or 3 channels, and an array from 0 to 1, got shape {tuple(image.shape)}")
+    return picture
 
 
 def pictures(images: Sequence, titles: Sequence[str] = (), columns: int | None = None, height: float = 2.4) -> Figure:
-    """Tensors (C, H, W) or PIL images side by side."""
+    """Tensors (C, H, W), PIL images or arrays (H, W, C) side by side."""
+    shown = list(zip(map(as_picture, images), titles or [""] * len(images), strict=True))
     columns = columns or len(images)
     rows = -(-len(images) // columns)
     figure, axes = canvas(rows, columns, height * columns, height * rows + (0.3 if titles else 0))
     for axis in axes.flat:
         axis.axis("off")
-    for i, (axis, image) in enumerate(zip(axes.flat, images, strict=False)):
-        axis.imshow(as_picture(image) if isinstance(image, Tensor) else image, cmap="gray", vmin=0, vmax=1)
-        axis.set_title(titles[i] if titles else "")
+    for axis, (picture, title) in zip(axes.flat, shown, strict=False):
+        axis.imshow(picture, cmap="gray", vmin=0, vmax=1)
+        axis.set_title(title)
     return figure
 
 
-def patch_grid(image: Tensor, patch_size: int, numbers: bool = True) -> Figure:
+def patch_grid(image: Tensor, patch_size: int) -> Figure:
     """One image (C, H, W) with its patches outlined and numbered in reading order."""
-    figure, ((axis,),) = canvas(1, 1, 5, 5)
-    axis.imshow(as_picture(image))
-    axis.axis("off")
-    rows, columns = image.shape[1] // patch_size, image.shape[2] // patch_size
-    for n in range(rows * columns):
-        y, x = n // columns * patch_size, n % columns * patch_size
-        axis.add_patch(Rectangle((x - 0.5, y - 0.5), patch_size, patch_size, fill=False, edgecolor="white", lw=1))
-        if numbers:
-            box = {"facecolor": "white", "edgecolor": "none", "pad": 0.6, "alpha": 0.75}
-            middle = x + patch_size / 2 - 0.5, y + patch_size / 2 - 0.5
-            axis.text(*middle, n, ha="center", va="center", fontsize=8, color=INK, bbox=box)
+    (_, H, W), P = image.shape, patch_size
+    if P < 1 or H % P or W % P:  # the rest would stay without a number
+        raise ValueError(f"patch_size: {P} does not divide an image of {H}x{W}")
+    figure = pictures([image], height=5)
+    for n in range(H // P * (W // P)):
+        y, x = n // (W // P) * P - 0.5, n % (W // P) * P - 0.5
+        figure.axes[0].add_patch(Rectangle((x, y), P, P, fill=False, edgecolor="white", lw=1))
+        box = {"facecolor": "white", "edgecolor": "none", "pad": 0.6, "alpha": 0.75}
+        figure.axes[0].text(x + P / 2, y + P / 2, n, ha="center", va="center", fontsize=8, color=INK, bbox=box)
     return figure
 
 
 def patch_sequence(patches: Tensor, patch_size: int, columns: int = 28) -> Figure:
     """Flat patches (N, C*P*P) as a line of little pictures that wraps after `columns`."""
     tiles = rearrange(patches, "N (C P1 P2) -> N C P1 P2", P1=patch_size, P2=patch_size)
-    rows = -(-len(tiles) // columns)
-    gap = max(1, patch_size // 6)
-    step = patch_size + gap
-    sheet = torch.full((tiles.shape[1], rows * step, columns * step), patches.max().item())
-    for n, tile in enumerate(tiles):
-        y, x = n // columns * step, n % columns * step
-        sheet[:, y : y + patch_size, x : x + patch_size] = tile
-    figure, ((axis,),) = canvas(1, 1, 9, 9 * rows / columns + 0.1)
-    axis.imshow(as_picture(sheet))
-    axis.axis("off")
+    rows, gap = -(-len(tiles) // columns), max(1, patch_size // 6)
+    tiles = pad(tiles, (0, gap, 0, gap, 0, 0, 0, rows * columns - len(tiles)), value=patches.max().item())
+    sheet = rearrange(tiles, "(rows columns) C h w -> C (rows h) (columns w)", rows=rows)
+    figure = pictures([sheet])
+    figure.set_size_inches(9, 9 * rows / columns + 0.1)
     return figure
 
 
@@ -124,22 +130,21 @@ def matrices(
 
     `tints` gives each matrix a colour of its own, from white to full.
     """
+    values = [_numbers(title, value, 2) for title, value in zip(titles, values, strict=True)]
+    shades = [LinearSegmentedColormap.from_list("tint", ["white", tint]) for tint in tints] or ["viridis"] * len(values)
+    panels = list(zip(values, titles, shades, strict=True))
     figure, axes = canvas(1, len(values), size * len(values) + 0.6, size + 0.3)
-    for i, (axis, value, title) in enumerate(zip(axes[0], values, titles, strict=True)):
-        value = value.detach().float().cpu()
-        shades = LinearSegmentedColormap.from_list("tint", ["white", tints[i]]) if tints else "viridis"
-        heat = axis.imshow(value.numpy(), cmap=shades)
+    for axis, (value, title, shade) in zip(axes[0], panels, strict=True):
+        heat = axis.imshow(value, cmap=shade)
         axis.set(title=title, xlabel=columns, ylabel=rows)
         if numbers:
             axis.set(xticks=range(value.shape[1]), yticks=range(value.shape[0]))
-            for (y, x), number in np.ndenumerate(value.numpy()):
-                red, green, blue, _ = heat.cmap(heat.norm(number))
-                dark = 0.3 * red + 0.6 * green + 0.1 * blue < 0.5
-                text = f"{number:.2f}".rstrip("0").rstrip(".")
+            for (y, x), number in np.ndenumerate(value):
+                dark = np.dot(heat.cmap(heat.norm(number))[:3], (0.3, 0.6, 0.1)) < 0.5
+                text = f"{round(number, 2):.10g}"
                 axis.text(x, y, text, ha="center", va="center", color="white" if dark else INK, fontsize=10)
         else:
-            axis.xaxis.set_major_locator(MaxNLocator(integer=True))
-            axis.yaxis.set_major_locator(MaxNLocator(integer=True))
+            axis.locator_params(integer=True)
             figure.colorbar(heat, ax=axis, shrink=0.75)
     return figure
 
@@ -147,10 +152,15 @@ def matrices(
 def curves(
     x: Sequence[float], lines: dict[str, Sequence[float]], xlabel: str, ylabel: str, log: str = "", marker: str = "o"
 ) -> Figure:
-    """Lines over a common x; `log` names the logarithmic axes ("x", "y", "xy")."""
+    """Lines over a common x, 36 at most; `log` names the logarithmic axes ("x", "y", "xy")."""
+    x, lines = _numbers("x", x, 1), {label: _numbers(label, y, 1) for label, y in lines.items()}
+    logged = [x] * ("x" in log) + [*lines.values()] * ("y" in log)
+    if set(log) - {"x", "y"} or any(values.min() <= 0 for values in logged):  # would be left out
+        raise ValueError(f"log: expected x, y or xy, and there only numbers above 0, got {log!r}")
+    styles = [style for n in range(6) for style in STROKES[n:] + STROKES[:n]]  # with six colours: no two lines alike
+    drawn = list(zip(lines.items(), styles[: len(lines)], strict=True))
     figure, ((axis,),) = canvas(1, 1, 6.5, 3.4)
-    styles = ["-", "--", "-.", ":", (0, (6, 2, 1, 2, 1, 2)), (0, (1, 3))]
-    for (label, y), style in zip(lines.items(), styles * 2, strict=False):
+    for (label, y), style in drawn:
         axis.plot(x, y, linestyle=style, marker=marker, label=label, markersize=4)
     axis.set(xlabel=xlabel, ylabel=ylabel)
     if "x" in log:
@@ -168,82 +178,68 @@ def curves(
 
 def history(rows: Sequence[dict]) -> Figure:
     """What `train.fit` returns: the training loss, and the test error where it was measured, an epoch a point."""
-    panels = {"training loss": [row["loss"] for row in rows]}
-    if all("test_accuracy" in row for row in rows):
-        panels["test error, %"] = [100 * (1 - row["test_accuracy"]) for row in rows]
+    panels = {"training loss": [(row["epoch"], row["loss"]) for row in rows]}
+    if tested := [(row["epoch"], 100 * (1 - row["test_accuracy"])) for row in rows if "test_accuracy" in row]:
+        panels["test error, %"] = tested
+    panels = {name: _numbers(name, points, 2) for name, points in panels.items()}
     figure, axes = canvas(1, len(panels), 4.2 * len(panels), 3)
-    for axis, (name, values) in zip(axes[0], panels.items(), strict=True):
-        axis.plot([row["epoch"] for row in rows], values, marker="o", markersize=4)
+    for axis, (name, points) in zip(axes[0], panels.items(), strict=True):
+        axis.plot(*points.T, marker="o", markersize=4)
         axis.set(xlabel="epoch", title=name, ylim=(0, None))
-        axis.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axis.locator_params(axis="x", integer=True)
         axis.grid(color=PALE)
     return figure
 
 
-def bars(values: dict[str, float], xlabel: str, form: str = "{:,}") -> Figure:
-    """Horizontal bars, longest label and number readable."""
-    figure, ((axis,),) = canvas(1, 1, 7, 0.42 * len(values) + 0.9)
-    drawn = axis.barh(list(values), list(values.values()), color=SLATE)
-    axis.bar_label(drawn, [form.format(v) for v in values.values()], padding=4)
+def bars(
+    values: dict[str, float], xlabel: str, form: str = "{:,}", labels: Sequence[str] = (), colour: str = SLATE
+) -> Figure:
+    """Horizontal bars, longest label and number readable; `labels` stand in place of the numbers."""
+    lengths = _numbers("values", [*values.values()], 1)
+    figure, ((axis,),) = canvas(1, 1, 7.5, 0.42 * len(values) + 0.9)
+    drawn = axis.barh([str(name) for name in values], lengths, color=colour)
+    axis.bar_label(drawn, labels or [form.format(value) for value in values.values()], padding=4)
     axis.invert_yaxis()
     axis.set_xlabel(xlabel)
-    axis.margins(x=0.22)
-    return figure
-
-
-def scatter(panels: dict[str, np.ndarray], labels: Tensor, columns: int = 4) -> Figure:
-    """Points (n, 2) of several panels, each point coloured by its label (n,), 0 to 9."""
-    rows = -(-len(panels) // columns)
-    figure, axes = canvas(rows, columns, 2.5 * columns, 2.5 * rows)
-    for axis in axes.flat[len(panels) :]:
-        axis.axis("off")
-    for axis, (title, points) in zip(axes.flat, panels.items(), strict=False):
-        drawn = axis.scatter(points[:, 0], points[:, 1], c=labels.numpy(), cmap="tab10", vmin=-0.5, vmax=9.5, s=4)
-        axis.set(title=title, xticks=[], yticks=[])
-    figure.colorbar(drawn, ax=axes, ticks=range(10), label="digit", shrink=0.8)
+    axis.margins(x=0.25)
     return figure
 
 
 def shape_trace(shapes: dict[str, tuple[int, ...]]) -> Figure:
     """How many numbers travel at each station, with their shapes: one bar a station."""
-    figure, ((axis,),) = canvas(1, 1, 8, 0.42 * len(shapes) + 0.9)
-    sizes = [int(np.prod(shape)) for shape in shapes.values()]
-    drawn = axis.barh([name.replace("_", " ") for name in shapes], sizes, color=PATCH)
-    axis.bar_label(drawn, [str(shape) for shape in shapes.values()], padding=4)
-    axis.invert_yaxis()
-    axis.set_xlabel("numbers for one photo")
-    axis.margins(x=0.3)
+    sizes = {name.replace("_", " "): math.prod(shape) for name, shape in shapes.items()}
+    return bars(sizes, "how many numbers", labels=[str(tuple(shape)) for shape in shapes.values()], colour=PATCH)
+
+
+def scatter(panels: dict[str, np.ndarray], labels: Tensor, columns: int = 4) -> Figure:
+    """Points (n, 2) of several panels, each point coloured by its label (n,), 0 to 9."""
+    labels = _numbers("labels", labels, 1)
+    panels = {title: _numbers(title, points, 2) for title, points in panels.items()}
+    if not np.isin(labels, range(10)).all():  # would get the colour of another digit
+        raise ValueError(f"labels: expected 0 to 9, got {labels.min():g} to {labels.max():g}")
+    rows = -(-len(panels) // columns)
+    figure, axes = canvas(rows, columns, 2.5 * columns, 2.5 * rows)
+    for axis in axes.flat[len(panels) :]:
+        axis.axis("off")
+    for axis, (title, points) in zip(axes.flat, panels.items(), strict=False):
+        x, y = points.T
+        drawn = axis.scatter(x, y, c=labels, cmap="tab10", vmin=-0.5, vmax=9.5, s=4)
+        axis.set(title=title, xticks=[], yticks=[])
+    figure.colorbar(drawn, ax=axes, ticks=range(10), label="digit", shrink=0.8)
     return figure
 
 
 def similarity(embedding: Tensor, grid: tuple[int, int], places: Sequence[tuple[int, int]]) -> Figure:
     """Cosine similarity of chosen places (row, column) to all places: embedding (h*w, D). Paper, figure 7."""
-    unit = torch.nn.functional.normalize(embedding.detach().float(), dim=1)
-    maps = (unit @ unit.T).reshape(*grid, *grid).cpu().numpy()  # (h*w, h*w) -> (h, w, h, w)
-    lowest = min(maps[place].min() for place in places)
+    unit = normalize(embedding.detach().float(), dim=1)
+    maps = _numbers("embedding", unit @ unit.T, 2).reshape(*grid, *grid)  # (h*w, h*w) -> (h, w, h, w)
+    if min(min(place) for place in places) < 0:  # would be counted from the other end
+        raise ValueError(f"places: expected rows and columns from 0, got {list(places)}")
+    lowest = min(maps[place].min() for place in map(tuple, places))
     figure, axes = canvas(1, len(places), 2.1 * len(places) + 0.5, 2.5)
     for axis, (row, column) in zip(axes[0], places, strict=True):
         heat = axis.imshow(maps[row, column], vmin=lowest, vmax=1, cmap="viridis")
         axis.plot(column, row, "s", color=QUERY, markersize=7, fillstyle="none", markeredgewidth=2)
         axis.set(title=f"row {row}, column {column}", xticks=[], yticks=[])
     figure.colorbar(heat, ax=axes, shrink=0.8, label="cosine similarity")
-    return figure
-
-
-def attention_over(image, maps: Sequence[Tensor], queries: Sequence[tuple[int, int]], titles: Sequence[str]) -> Figure:
-    """A picture, and over it one attention map (h, w) for each query patch (row, column), boxed in its colour."""
-    image = as_picture(image) if isinstance(image, Tensor) else np.asarray(image) / 255
-    height, width = image.shape[:2]
-    size = 3.2 * height / width
-    figure, axes = canvas(1, len(maps), 3.2 * len(maps), size + 0.4)
-    for axis, weights, (row, column), title in zip(axes[0], maps, queries, titles, strict=True):
-        h, w = weights.shape
-        axis.imshow(image.mean(-1), cmap="gray", extent=(0, w, h, 0), aspect=height / width * w / h)
-        weights = weights.detach().float().cpu()
-        heat = ((weights / weights.quantile(0.995)).clamp(max=1) ** 0.5).numpy()  # a few patches must not hide the rest
-        axis.imshow(heat, cmap="plasma", alpha=0.85 * heat, extent=(0, w, h, 0), aspect=height / width * w / h)
-        box = Rectangle((column - 0.5, row - 0.5), 2, 2, fill=False, edgecolor=BOX, lw=2.5)
-        axis.add_patch(box)
-        axis.set_title(title)
-        axis.axis("off")
     return figure

@@ -8,8 +8,8 @@ import torch.nn.functional as F
 from einops import rearrange, repeat
 from torch import Tensor
 
-from ..dialects import TIMM, TORCHVISION, TRANSFORMERS, rename
 from ..vit import ViT, ViTConfig
+from ..weights.dialects import TIMM, TORCHVISION, TRANSFORMERS, their_name
 from .core import compare, randn
 
 
@@ -19,7 +19,7 @@ def timm_name(yours: Callable[[str], str]) -> None:
         names = list(ViT(ViTConfig(depth=11)).state_dict())  # blocks of one digit and of two
 
     def right(name: str) -> str:
-        return rename(name, TIMM)
+        return their_name(name, TIMM)
 
     compare(
         "timm_name",
@@ -28,8 +28,8 @@ def timm_name(yours: Callable[[str], str]) -> None:
         [(name,) for name in names],
         {
             "these are our own names, unchanged.": lambda name: name,
-            "these are torchvision's names.": lambda name: rename(name, TORCHVISION),
-            "these are transformers' names.": lambda name: rename(name, TRANSFORMERS),
+            "these are torchvision's names.": lambda name: their_name(name, TORCHVISION),
+            "these are transformers' names.": lambda name: their_name(name, TRANSFORMERS),
             "timm has no `encoder`: its blocks hang on the model itself.": lambda name: right(name).replace(
                 "blocks.", "encoder.blocks.", 1
             ),

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from .. import recipe
+from ..train import recipe
 from ..vit import ViT, ViTConfig
 from .core import compare
 

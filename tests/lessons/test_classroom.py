@@ -1,0 +1,76 @@
+"""README's nbgrader commands on two lessons: what students are given, and what autograding says of two of them."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+import torch
+from lesson import opening
+from nbgrader.api import Gradebook
+
+from vit_tutorial import checks
+
+ROOT = Path(__file__).parents[2]
+README = ROOT / "README.md"
+
+
+@pytest.fixture
+def classroom(tmp_path):
+    """A folder with two lessons, and README's nbgrader commands in it."""
+    (tmp_path / "notebooks").mkdir()
+    for path in (ROOT / "nbgrader_config.py", ROOT / "notebooks" / "figure1.png"):
+        shutil.copy(path, tmp_path / path.relative_to(ROOT))
+    for name in ("00_overview", "02_cls_token"):  # a lesson with functions, one with classes
+        shutil.copy(ROOT / "notebooks" / f"{name}.ipynb", tmp_path / "notebooks")
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])  # nbgrader calls alembic
+
+    def run(action):
+        command = re.search(rf"uv run --extra lab (nbgrader {action} .+)", README.read_text())[1].split()
+        command = [sys.executable, "-m", *command]
+        result = subprocess.run(command, cwd=tmp_path, env=os.environ | {"PATH": path}, capture_output=True, text=True)
+        assert result.returncode == 0, result.stderr
+
+    return tmp_path, run
+
+
+def test_the_student_edition_has_open_stubs_and_no_solution(classroom):
+    folder, run = classroom
+    run("generate_assignment")
+    given = {path.name for path in (folder / "build" / "student" / "notebooks").iterdir()}
+    assert given == {"00_overview.ipynb", "02_cls_token.ipynb", "figure1.png"}  # and no tools
+    for path in (folder / "notebooks").glob("*.ipynb"):
+        original = nbformat.read(path, as_version=4)
+        student = nbformat.read(folder / "build" / "student" / "notebooks" / path.name, as_version=4)
+        text = "\n".join(cell.source for cell in student.cells)
+        count = sum(cell.source.count("### BEGIN SOLUTION") for cell in original.cells)
+        assert "SOLUTION" not in text and text.count("raise NotImplementedError()") == count >= 2
+        assert not any(cell.get("outputs") for cell in student.cells)
+        folded = [
+            cell.metadata.get("nbgrader", {}).get("solution", False)
+            for cell in student.cells
+            if "jupyter" in cell.metadata
+        ]
+        assert folded == [False] * len(opening(original))  # the first screen stays folded, the stubs stand open
+        stubs = [cell.source for cell in student.cells if cell.metadata.get("nbgrader", {}).get("solution")]
+        tests = [cell.source for cell in student.cells if cell.metadata.get("nbgrader", {}).get("grade")]
+        for stub, check in zip(stubs, tests, strict=True):
+            with pytest.raises(AssertionError, match="nothing is written yet"):
+                exec(f"{stub}\n{check}", {"checks": checks, "nn": torch.nn, "torch": torch})
+
+
+def test_autograding_gives_all_points_for_our_solutions_and_none_for_the_stubs(classroom):
+    folder, run = classroom
+    (folder / "notebooks" / "00_overview.ipynb").unlink()  # one lesson will do
+    run("generate_assignment")
+    shutil.copytree(folder / "notebooks", folder / "build" / "submitted" / "ada" / "notebooks")
+    shutil.copytree(folder / "build" / "student" / "notebooks", folder / "build" / "submitted" / "bob" / "notebooks")
+    run("autograde")
+    with Gradebook(f"sqlite:///{folder}/gradebook.db") as gradebook:
+        scores = {s.student.id: s.score for s in gradebook.assignment_submissions("notebooks")}
+        assert scores == {"ada": gradebook.find_assignment("notebooks").max_score, "bob": 0}
+        assert scores["ada"] > 0

@@ -1,0 +1,147 @@
+"""Promise 1, the other way round: what a notebook builds is as good as the package's wherever it is handed over.
+
+The classes come from the lesson's own namespace, so an `isinstance` against ours would refuse them.
+"""
+
+import ast
+import functools
+import re
+
+import nbformat
+import pytest
+import torch
+from lesson import LESSONS, built_in
+from reference import with_noise
+from torch import nn
+from torchvision.models.vision_transformer import ConvStemConfig, VisionTransformer
+
+import vit_tutorial as vt
+from vit_tutorial import checks, interpret, train, weights
+from vit_tutorial.weights.probe import probe
+from vit_tutorial.widgets import explore_block, explore_model
+
+KEPT = ast.Import | ast.ImportFrom | ast.FunctionDef | ast.ClassDef
+
+
+@functools.cache
+def namespace(number: str) -> dict:
+    """What a lesson imports and defines, exercises left out, without running the rest of it."""
+    space = {"__name__": f"lesson_{number}"}
+    for cell in nbformat.read(LESSONS[int(number)], as_version=4).cells:
+        if cell.cell_type == "code" and "BEGIN SOLUTION" not in cell.source:
+            for node in ast.parse(cell.source).body:
+                name = getattr(node.targets[0], "id", "") if isinstance(node, ast.Assign) else ""
+                if isinstance(node, KEPT) or (name.isupper() and len(name) > 2):
+                    exec(compile(ast.Module([node], []), f"lesson {number}", "exec"), space)
+    return space
+
+
+CHECKED = {  # class, and the check that takes it
+    ("02", "ClsToken"): checks.cls_token,
+    ("03", "PositionEmbedding"): checks.position_embedding,
+    ("04", "MultiHeadAttention"): checks.multi_head_attention,
+    ("05", "MLP"): checks.mlp,
+    ("05", "EncoderBlock"): checks.encoder_block,
+    ("06", "ClassificationHead"): checks.head,
+    ("07", "ViT"): checks.vit,
+}
+ELSEWHERE = {("01", "PatchEmbedding"), ("05", "Encoder"), ("07", "ViTConfig"), ("08", "Recipe")}  # in the tests below
+
+
+def test_no_class_of_the_lessons_is_left_out():
+    numbers = [f"{n:02}" for n in range(9)]
+    built = {(n, name) for n in numbers for name, source in built_in(n).items() if re.search(r"^class ", source, re.M)}
+    assert built == set(CHECKED) | ELSEWHERE
+
+
+@pytest.mark.parametrize(("number", "name"), CHECKED)
+def test_a_class_built_in_a_lesson_passes_its_check(number, name, capsys):
+    mine = namespace(number)[name]
+    assert mine.__module__ == f"lesson_{number}"
+    CHECKED[number, name](mine)
+    assert ": right, on" in capsys.readouterr().out
+
+
+SIZES = {"image_size": (12, 8), "patch_size": 4, "in_channels": 1, "num_classes": 3}
+SIZES |= {"embed_dim": 8, "depth": 2, "num_heads": 2, "mlp_dim": 12}
+
+
+@pytest.fixture
+def mine():
+    """Lesson 07's own model with lesson 07's own config, and examples for it."""
+    space = namespace("07")
+    model = with_noise(space["ViT"](space["ViTConfig"](**SIZES)), size=0.3)
+    assert not isinstance(model, vt.ViT) and not isinstance(model.config, vt.ViTConfig)
+    return model, torch.randn(6, 1, 12, 8), torch.arange(6) % 3
+
+
+def test_lesson_07s_model_goes_where_the_packages_goes(mine, tmp_path):
+    model, images, labels = mine
+    assert vt.count_parameters(model.config) == sum(p.numel() for p in model.parameters())
+    ours = vt.ViT(model.config).eval()
+    ours.load_state_dict(model.state_dict())
+    torch.testing.assert_close(ours(images), model(images))
+    assert train.evaluate(model, images, labels) == train.evaluate(ours, images, labels)
+    torch.testing.assert_close(train.predict(model, images), train.predict(ours, images))
+    maps = interpret.attention_maps(model, images)
+    torch.testing.assert_close(maps, interpret.attention_maps(ours, images))
+    assert interpret.rollout(maps).shape == (6, 7, 7)
+    for look in (interpret.gradient_times_input, interpret.occlusion):
+        torch.testing.assert_close(look(model, images, 0.0), look(ours, images, 0.0))
+    torch.testing.assert_close(interpret.token_features(model, images), interpret.token_features(ours, images))
+    assert explore_model(model, images[0]).layers == 2
+    weights.save(model, tmp_path / "mine.safetensors")
+    torch.testing.assert_close(weights.load(tmp_path / "mine.safetensors")(images), model(images))
+
+
+@pytest.mark.parametrize("library", ["torchvision", "timm", "transformers"])
+def test_lesson_07s_model_takes_and_gives_foreign_weights(library):
+    sizes, space = SIZES | {"in_channels": 3, "image_size": 8}, namespace("07")
+    source, target = vt.ViT(vt.ViTConfig(**sizes)), space["ViT"](space["ViTConfig"](**sizes))
+    getattr(weights, f"load_{library}")(target, getattr(weights, f"to_{library}")(with_noise(source, size=0.3)))
+    again = getattr(weights, f"to_{library}")(target)
+    assert all(torch.equal(again[name], t) for name, t in getattr(weights, f"to_{library}")(source).items())
+
+
+def test_lesson_07s_model_trains_with_lesson_08s_recipe_and_goes_on(mine, tmp_path):
+    model, images, labels = mine
+    recipe = namespace("08")["Recipe"](epochs=2, batch_size=3)
+    assert not isinstance(recipe, train.Recipe)
+    rows = train.fit(model, images, labels, recipe, (images, labels), tmp_path / "run")
+    assert [row["epoch"] for row in rows] == [1, 2]
+    probe(model, images, labels)
+    assert train.evaluate(model, images, labels)["test_accuracy"] > 0.5
+
+
+def test_the_parts_of_lessons_01_and_05_fit_into_the_packages_model(mine):
+    model, images, _ = mine
+    ours = vt.ViT(model.config).eval()
+    ours.patch_embedding = namespace("01")["PatchEmbedding"](4, 8, 1)
+    ours.encoder = namespace("05")["Encoder"](2, 8, 2, 12)
+    ours.load_state_dict(model.state_dict())
+    torch.testing.assert_close(ours.eval()(images), model(images))
+
+
+def test_lesson_04s_attention_can_be_looked_into():
+    attention, tokens = namespace("04")["MultiHeadAttention"](8, 2), torch.randn(1, 12, 8)
+    row = interpret.attention_row(attention, tokens, 5)
+    torch.testing.assert_close(row, attention.weights(tokens)[:, :, 5])
+    assert explore_block(attention, tokens[0], torch.rand(1, 9, 12), (3, 4)).heads == 2
+
+
+@pytest.mark.parametrize(("channels", "D"), [((8, 16, 24, 32), 48), ((6, 12), 24)])
+def test_lesson_01s_convolutional_stem_equals_torchvision(channels, D):
+    configs = [ConvStemConfig(out_channels=c, kernel_size=3, stride=2) for c in channels]
+    P = 2 ** len(channels)
+    theirs = VisionTransformer(4 * P, P, 1, 2, D, D, conv_stem_configs=configs)
+    for tensor in theirs.conv_proj.state_dict().values():
+        if tensor.is_floating_point():
+            nn.init.uniform_(tensor, 0.5, 1.5)  # running variances must stay positive
+    stem = namespace("01")["ConvStem"](channels, D)
+    stem.load_state_dict(dict(zip(stem.state_dict(), theirs.conv_proj.state_dict().values(), strict=True)))
+    images = torch.randn(2, 3, 4 * P, 4 * P)
+    for mode in (True, False):  # batch statistics, then running ones
+        expected = theirs.train(mode)._process_input(images)
+        torch.testing.assert_close(stem.train(mode)(images), expected)
+    with pytest.raises(ValueError, match="does not divide by"):
+        stem(torch.randn(1, 3, 4 * P + 1, 4 * P))

@@ -1,0 +1,176 @@
+"""How a lesson is stored and looks: outputs in order, words for every picture, the parts that it must have."""
+
+import ast
+import json
+import re
+import statistics
+from html import unescape
+from pathlib import Path
+
+import nbformat
+import readme
+from lesson import CELL_KEYS, FOLDED, LESSONS, opening
+from nbconvert import HTMLExporter
+
+from vit_tutorial import checks
+
+ROOT = Path(__file__).parents[2]
+TIMES = json.loads((ROOT / "benchmarks" / "results" / "lessons.json").read_text())
+
+
+def code_lines(cell) -> int:
+    return sum(1 for line in cell.source.splitlines() if line.strip() and not line.strip().startswith("#"))
+
+
+def texts(cell) -> str:
+    """All that a cell prints, in one string."""
+    parts = [output.get("text", "") + output.get("data", {}).get("text/plain", "") for output in cell.outputs]
+    return "\n".join(parts)
+
+
+# --- as stored ---
+
+
+def test_cells_are_executed_in_order_without_errors_or_stderr(lesson):
+    assert [cell.execution_count for cell in lesson.code] == list(range(1, len(lesson.code) + 1))
+    for cell in lesson.code:
+        for output in cell.outputs:
+            assert output.output_type != "error" and output.get("name") != "stderr"
+            assert output.get("execution_count", cell.execution_count) == cell.execution_count
+
+
+def test_no_check_stopped_over_our_own_classes_and_no_error_is_shown_by_mistake(lesson):
+    for cell in lesson.code:
+        shown = texts(cell)
+        assert not re.search(r"your code stopped with|Traceback", shown), shown
+        errors = re.findall(r"\b(?:AttributeError|KeyError|IndexError|NameError|ZeroDivisionError)\b", shown)
+        assert not errors or "except" in cell.source, shown
+        assert not re.search(r"expected an? (\w+), got an? \1\b", shown), shown
+
+
+def test_no_shell_no_magic_no_trailing_semicolon_no_raises_tag(lesson):
+    for cell in lesson.code:
+        ast.parse(cell.source)  # a line of `!` or `%` is no Python
+        assert not cell.source.rstrip().endswith(";")
+        assert "raises-exception" not in cell.metadata.get("tags", [])
+
+
+def test_cells_are_short_and_fit_the_page(lesson):
+    sizes = [code_lines(cell) for cell in lesson.code]
+    assert max(sizes) <= 30 and statistics.median(sizes) <= 6
+    for cell in lesson.code[1:]:  # the set-up cell may carry a long address
+        assert max(len(line) for line in cell.source.splitlines()) <= 102, cell.source
+
+
+def test_metadata_is_what_we_put_there_and_ids_are_stable(lesson):
+    assert set(lesson.metadata) == {"kernelspec", "language_info"}
+    ids = [cell.id for cell in lesson.cells]
+    assert len(ids) == len(set(ids)) and all(i.startswith(lesson.path.stem[:2] + "-") for i in ids)
+    assert all(set(cell.metadata) <= CELL_KEYS for cell in lesson.cells)
+    assert all(cell.metadata.get("slideshow") for cell in lesson.cells)
+
+
+def test_no_path_of_a_machine_and_no_address_of_a_registry(lesson):
+    text = lesson.path.read_text(encoding="utf-8")
+    assert not re.search(r"/(home|root|work|tmp|opt|Users|usr)/", text)
+    assert not re.search(r"C:\\\\|site-packages|pypi|hosted\.org", text)
+
+
+# --- the first screen, and pictures ---
+
+
+def test_the_first_screen_is_title_folded_code_and_a_picture(lesson):
+    first = opening(lesson)
+    assert lesson.cells[0].source.startswith("# ") and 2 <= len(first) <= 3
+    assert all(FOLDED.items() <= cell.metadata.items() for cell in first)
+    assert ["image/png" in output.get("data", {}) for cell in first for output in cell.outputs] == [True]
+    imports = re.compile(r"^(from|import) ", re.M)
+    assert not [c for c in lesson.code[len(first) :] if len(imports.findall(c.source)) > 3], "a screen of imports"
+
+
+def test_every_picture_says_in_words_what_it_shows(lesson):
+    bundles = [output for cell in lesson.code for output in cell.outputs if "image/png" in output.get("data", {})]
+    assert bundles
+    for output in bundles:
+        alt = output.metadata["image/png"]["alt"]
+        assert len(alt.split()) >= 8 and output.data["text/plain"] == alt
+    assert not re.search(r"!\[\]\(|<img(?![^>]*alt=)", lesson.prose)
+
+
+def test_the_exported_page_has_the_words_of_each_picture_and_folds_what_the_lesson_folds(lesson):
+    exporter = HTMLExporter(template_file=str(ROOT / "tools" / "export.html.j2"))
+    html, _ = exporter.from_notebook_node(nbformat.from_dict(lesson))
+    pictures = [o for cell in lesson.code for o in cell.outputs if "image/png" in o.get("data", {})]
+    alts = re.findall(r'<img alt="([^"]+)"', html)
+    assert [unescape(alt) for alt in alts] == [o.metadata["image/png"].alt for o in pictures]
+    assert "No description has been provided for this image" not in html
+    assert html.count("<summary>Our solution</summary>") == sum("### BEGIN" in cell.source for cell in lesson.code)
+    assert html.count("<summary>Code</summary>") == len(opening(lesson))
+
+
+# --- the anatomy ---
+
+
+def test_a_lesson_has_its_parts(lesson):
+    title = lesson.cells[0].source
+    assert title.startswith(f"# {lesson.path.stem[:2]} · ")
+    assert "**You will build** " in title and "**You need** " in title
+    for part in ("## Break it", "## Your turn", "## Recap", "**Test yourself**", "**Next:**", "**Predict"):
+        assert part in lesson.prose
+    recap = lesson.prose.split("## Recap")[1]
+    assert len(re.findall(r"^- ", recap, re.M)) == 5
+    assert len(re.findall(r"^\d\. ", recap.split("<details>")[0], re.M)) == 3
+    assert len(re.findall(r"^\d\. ", recap.split("<details>")[1], re.M)) == 3
+    assert sum(cell.source.count("assert ") for cell in lesson.code) >= 6
+    assert lesson.prose.lower().count("**predict") >= 4
+
+
+def test_links_between_lessons_lead_somewhere(lesson):
+    for target in re.findall(r"\]\(([^)h#][^)]*)\)", lesson.prose):
+        assert (lesson.path.parent / target).exists(), target
+    later = [path for path in LESSONS if path.stem > lesson.path.stem]
+    if later:
+        assert f"({later[0].name})" in lesson.prose.split("**Next:**")[1]
+
+
+def test_exercises_have_card_solution_and_check(lesson):
+    card = r"### Exercise (\d) · .+?\n+\*\*What:\*\* .+?\*\*Why it matters:\*\* .+?"
+    card += r"difficulty [1-5] of 5 · \d+ minutes.+?<summary>Hint</summary>"
+    cards = re.findall(card, lesson.prose, re.S)
+    solutions = [c for c in lesson.code if "### BEGIN SOLUTION" in c.source]
+    checked = [c for c in lesson.code if c.metadata.get("nbgrader", {}).get("grade")]
+    assert cards == [str(n + 1) for n in range(len(cards))] and 2 <= len(cards) <= 3
+    assert len(solutions) == len(checked) == len(cards)
+    for solution, check in zip(solutions, checked, strict=True):
+        wanted = {"schema_version": 3, "solution": True, "grade": False, "locked": False, "task": False}
+        assert wanted.items() <= solution.metadata.nbgrader.items()
+        assert FOLDED.items() <= solution.metadata.items()
+        assert "### END SOLUTION" in solution.source
+        wanted = {"schema_version": 3, "solution": False, "grade": True, "locked": True, "task": False}
+        assert wanted.items() <= check.metadata.nbgrader.items() and check.metadata.nbgrader.points > 0
+        function, argument = re.fullmatch(r"checks\.(\w+)\((\w+)\)", check.source).groups()
+        assert function in checks.__all__
+        assert re.search(rf"(def|class) {argument}\b", solution.source)
+    grade_ids = [c.metadata.nbgrader.grade_id for c in lesson.code if "nbgrader" in c.metadata]
+    assert len(grade_ids) == len(set(grade_ids))
+
+
+def test_every_check_is_used_by_one_lesson():
+    text = "\n".join(path.read_text(encoding="utf-8") for path in LESSONS)
+    used = re.findall(r'"checks\.(\w+)\(\w+\)"', text)
+    assert sorted(used) == sorted(checks.__all__)
+
+
+# --- around the lessons ---
+
+
+def test_the_table_in_the_readme_is_up_to_date():
+    text = readme.README.read_text(encoding="utf-8")
+    assert readme.lessons_table(TIMES) in text and readme.speed_table() in text
+    assert set(TIMES) == {path.stem for path in LESSONS}
+
+
+def test_nbval_is_strict():
+    options = (ROOT / "pyproject.toml").read_text()
+    assert '"--nbval"' in options and "--nbval-lax" not in options
+    assert "sanitize" not in options  # no output is rewritten before it is compared

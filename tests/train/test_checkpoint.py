@@ -1,0 +1,142 @@
+"""Checkpoints: a run that is stopped, killed or full of NaNs goes on from the last good one, to the same bits."""
+
+import csv
+import json
+import multiprocessing
+import os
+import random
+import signal
+import time
+from dataclasses import replace
+
+import pytest
+import torch
+from runs import QUICK, checkpointed, digits, killed_while_saving, same, small
+
+from vit_tutorial import files, weights
+from vit_tutorial.train import fit, loop
+
+
+@pytest.fixture(scope="module")
+def process():
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(
+        ["vit_tutorial.train", "vit_tutorial.data", "accelerate"]
+    )  # so that a child starts at once
+    return context.Process
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("whole")
+    checkpointed(folder)
+    return files.read(folder / "checkpoint.safetensors")[0]
+
+
+def assert_same_tensors(folder, expected):
+    tensors, _ = files.read(folder / "checkpoint.safetensors")
+    assert tensors.keys() == expected.keys()
+    assert all(torch.equal(tensors[name], expected[name]) for name in expected)
+
+
+def test_a_run_killed_at_random_moments_ends_with_the_same_weights(process, uninterrupted, tmp_path):
+    kills, seen, path = 0, [], tmp_path / "checkpoint.safetensors"
+    seed = int(os.environ.get("KILLS", time.time_ns()))
+    moments = random.Random(seed)
+
+    def saved():
+        return path.stat().st_mtime_ns if path.exists() else 0
+
+    for _ in range(12):
+        run, before = process(target=checkpointed, args=(tmp_path,)), saved()
+        run.start()
+        while kills and run.is_alive() and saved() == before:  # the first is killed anywhere, the others later
+            time.sleep(0.005)
+        run.join(timeout=moments.uniform(0.0, 0.3))
+        if run.exitcode is not None:
+            break
+        os.kill(run.pid, signal.SIGKILL)
+        run.join()
+        kills += 1
+        seen.append(json.loads(files.read(path)[1]["run"])["history"][-1]["epoch"] if path.exists() else 0)
+    checkpointed(tmp_path)
+    print(f"KILLS={seed}: killed {kills} times; epochs in the checkpoint after each: {seen}")
+    assert kills and seen == sorted(seen) and any(0 < epoch < 20 for epoch in seen)
+    assert_same_tensors(tmp_path, uninterrupted)
+
+
+@pytest.mark.parametrize(
+    ("call", "count"), [("replace", 3), ("fsync", 7), ("replace", 9), ("replace", 8), ("replace", 41)]
+)
+def test_a_run_killed_while_saving_ends_with_the_same_weights(process, uninterrupted, tmp_path, call, count):
+    run = process(target=killed_while_saving, args=(tmp_path, call, count))
+    run.start()
+    run.join()
+    assert run.exitcode == -signal.SIGKILL  # calls: run.json, then metrics.csv and the checkpoint of each epoch
+    assert list(tmp_path.glob(".*.tmp"))
+    checkpointed(tmp_path)
+    assert_same_tensors(tmp_path, uninterrupted)
+    with open(tmp_path / "metrics.csv") as file:
+        assert [int(row["epoch"]) for row in csv.DictReader(file)] == list(range(1, 21))
+    assert not list(tmp_path.glob(".*.tmp"))
+
+
+def test_a_finished_run_is_not_run_again_and_metrics_have_one_row_an_epoch(tmp_path, monkeypatch):
+    first, second = small(), small()
+    rows = fit(first, *digits(), QUICK, digits(), tmp_path)
+    monkeypatch.setattr(loop, "train_step", lambda *_: pytest.fail("a step"))
+    assert fit(second, *digits(), QUICK, digits(), tmp_path) == rows and same(first, second)
+    with open(tmp_path / "metrics.csv") as file:
+        table = list(csv.DictReader(file))
+    assert [int(row["epoch"]) for row in table] == [1, 2, 3]
+    assert [float(row["test_accuracy"]) for row in table] == [row["test_accuracy"] for row in rows]
+
+
+def test_a_folder_of_another_run_is_refused_and_left_alone(tmp_path):
+    fit(small(), *digits(), QUICK, folder=tmp_path)
+    before = (tmp_path / "checkpoint.safetensors").read_bytes()
+    for model, recipe, word in [
+        (small(), replace(QUICK, epochs=9), "epochs=3"),
+        (small(depth=3), QUICK, "depth=2"),
+        (small(), replace(QUICK, seed=5, shift=1), "shift=2, seed=0"),
+    ]:
+        with pytest.raises(ValueError, match=rf"folder: .* is of a run with {word}; take another folder"):
+            fit(model, *digits(), recipe, folder=tmp_path)
+    with pytest.raises(ValueError, match=r"is of a run with images=320, labels_crc32=\d+; take another"):
+        fit(small(), digits()[0][:300], digits()[1][:300], QUICK, folder=tmp_path)
+    assert (tmp_path / "checkpoint.safetensors").read_bytes() == before
+    weights.save(small(), tmp_path / "checkpoint.safetensors")
+    with pytest.raises(ValueError, match="is of a run with image_size=None"):
+        fit(small(), *digits(), QUICK, folder=tmp_path)
+    (tmp_path / "checkpoint.safetensors").write_bytes(before[:5000])
+    with pytest.raises(ValueError, match="no whole safetensors file but truncated"):
+        fit(small(), *digits(), QUICK, folder=tmp_path)
+
+
+def test_a_loss_that_is_not_finite_stops_the_run_and_keeps_the_last_checkpoint(tmp_path, monkeypatch):
+    step, real = 0, loop.train_step
+
+    def nan_at_17(*arguments):
+        nonlocal step
+        step += 1
+        return real(*arguments) * (float("nan") if step == 18 else 1.0)
+
+    monkeypatch.setattr(loop, "train_step", nan_at_17)
+    with pytest.raises(FloatingPointError, match="loss: nan at step 17; the last checkpoint is kept"):
+        fit(small(), *digits(), QUICK, folder=tmp_path)
+    rows = fit(small(), *digits(), QUICK, folder=tmp_path)  # ten steps an epoch: the first was saved, and is taken up
+    assert len(rows) == 3 and step == 20 + 20
+
+
+def test_a_weight_that_is_not_finite_is_not_saved(tmp_path, monkeypatch):
+    real = loop.train_step
+
+    def poison(model, *arguments):
+        loss = real(model, *arguments)
+        model.head.linear.bias.data[3] = float("inf")
+        return loss
+
+    monkeypatch.setattr(loop, "train_step", poison)
+    with pytest.raises(FloatingPointError, match=r"(loss: nan at step 1|head\.linear\.bias: not finite)"):
+        fit(small(), *digits(), replace(QUICK, batch_size=320), folder=tmp_path)
+    assert not (tmp_path / "checkpoint.safetensors").exists()

@@ -1,0 +1,115 @@
+"""Training from the shell: the same code as `fit`, two processes equal one, faults are named."""
+
+import csv
+import os
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+import torch
+from runs import digits
+
+from vit_tutorial import ViT, files
+from vit_tutorial.train import Recipe, fit, loop
+from vit_tutorial.train.__main__ import DIGITS, main
+
+TINY = ["--images", "256", "--epochs", "2", "--batch-size", "32", "--patch-size", "7", "--embed-dim", "16"]
+TINY += ["--depth", "1"]
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("alone")
+    main([*TINY, "--folder", str(folder)])
+    return folder
+
+
+def losses(folder):
+    with open(folder / "metrics.csv") as file:
+        return [float(row["loss"]) for row in csv.DictReader(file)]
+
+
+def in_two_processes(*arguments):
+    rendezvous = ["--rdzv-backend", "c10d", "--rdzv-endpoint", "127.0.0.1:0"]
+    command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", *rendezvous]
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    command += ["-m", "vit_tutorial.train", *TINY, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, env=environment)
+
+
+def test_the_shell_runs_the_same_code_as_fit(alone):
+    names = {"checkpoint.safetensors", "curves.png", "metrics.csv", "model.safetensors", "run.json"}
+    assert {path.name for path in alone.iterdir()} == names
+    torch.manual_seed(0)
+    model = ViT(replace(DIGITS, patch_size=7, embed_dim=16, depth=1))
+    rows = fit(model, *digits(256), Recipe(epochs=2, batch_size=32))
+    stored, _ = files.read(alone / "model.safetensors")
+    assert all(torch.equal(stored[name], tensor) for name, tensor in model.state_dict().items())
+    assert losses(alone) == [row["loss"] for row in rows]
+
+
+def test_the_same_line_again_says_the_result_and_trains_no_more(alone, capsys, monkeypatch):
+    monkeypatch.setattr(loop, "train_step", lambda *_: pytest.fail("a step"))
+    main([*TINY, "--folder", str(alone)])
+    assert f"{alone}: test accuracy 0." in capsys.readouterr().out
+
+
+def test_two_processes_equal_one(alone, tmp_path):
+    two = in_two_processes("--folder", str(tmp_path))
+    assert two.returncode == 0, two.stderr
+    assert two.stdout.count("test accuracy 0.") == 1 and "step/s" in two.stderr
+    first, second = (files.read(folder / "model.safetensors")[0] for folder in (alone, tmp_path))
+    for name, a in first.items():
+        b = second[name]
+        if name.endswith("qkv.bias"):  # the keys' third has no gradient but rounding, which Adam inflates
+            a, b = (torch.cat(bias.chunk(3)[::2]) for bias in (a, b))
+        torch.testing.assert_close(a, b, rtol=1e-3, atol=1e-4)
+    assert losses(alone) == pytest.approx(losses(tmp_path), rel=1e-4)
+
+
+def test_a_batch_that_two_processes_cannot_share_is_refused(tmp_path):
+    odd = in_two_processes("--batch-size", "33", "--folder", str(tmp_path))
+    assert odd.returncode and "batch_size: expected a multiple of the 2 processes, got 33" in odd.stderr
+
+
+def test_help_has_a_line_for_each_number(capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main(["--help"])
+    text = " ".join(capsys.readouterr().out.split())
+    assert stopped.value.code == 0
+    for words in ("run:", "model:", "recipe:", "share of the steps in which the learning rate rises (default: 0.1)"):
+        assert words in text
+    assert "--no-compile" in text and "shuffling, shifts and dropout; the model brings its own start" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--embed-dim", "30", "--num-heads", "4"], "embed_dim=30 does not split into num_heads=4 heads"),
+        (["--images", "-5"], "images: expected 1 to 60000, got -5"),
+        (["--images", "70000"], "images: expected 1 to 60000, got 70000"),
+        (["--warm-up", "2"], "warm_up: expected a number from 0 to 0.99, got 2.0"),
+    ],
+)
+def test_faults_are_one_line(arguments, words, capsys, tmp_path):
+    with pytest.raises(SystemExit) as stopped:
+        main([*arguments, "--folder", str(tmp_path / "run")])
+    message = capsys.readouterr().err.strip()
+    assert stopped.value.code == 1 and words in message and "\n" not in message
+    assert not (tmp_path / "run").exists()
+
+
+def test_ctrl_c_says_how_to_go_on(capsys, tmp_path, monkeypatch):
+    real, steps = loop.train_step, iter(range(12))  # eight steps an epoch: stopped in the second
+
+    def interrupted(*arguments):
+        if next(steps, None) is None:
+            raise KeyboardInterrupt
+        return real(*arguments)
+
+    monkeypatch.setattr(loop, "train_step", interrupted)
+    with pytest.raises(SystemExit) as stopped:
+        main([*TINY, "--folder", str(tmp_path)])
+    assert stopped.value.code == 130 and "the same line goes on" in capsys.readouterr().err
+    assert len(losses(tmp_path)) == 1

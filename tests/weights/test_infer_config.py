@@ -1,0 +1,81 @@
+"""The config that takes a file, read off names and shapes."""
+
+import pytest
+import timm
+import torch
+from others import SMALL, changed, new, timm_model
+
+from vit_tutorial import VARIANTS, ViT, vit, weights
+from vit_tutorial.weights.dialects import DIALECTS, export
+from vit_tutorial.weights.infer_config import infer_config
+from vit_tutorial.weights.relatives import build
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+@pytest.mark.filterwarnings("error")
+def test_every_variant_is_read_in_every_dialect_without_a_word(name):
+    with torch.device("meta"):
+        model = vit(name, num_classes=12)
+    for dialect in DIALECTS:
+        assert infer_config(export(model, dialect)) == changed(model.config, **dict(dialect.expects))
+
+
+CHANGES = [
+    {"representation_size": 9, "num_classes": 2},
+    {"in_channels": 1, "patch_size": 4},
+    {"num_registers": 3},
+    {"pool": "mean", "norm_last": True, "num_registers": 2},
+]
+
+
+@pytest.mark.parametrize("changes", CHANGES)
+@pytest.mark.filterwarnings("ignore:num_heads=")
+def test_what_the_shapes_show_is_read(changes, tmp_path):
+    config = changed(**changes)
+    for dialect in (DIALECTS[0], DIALECTS[3]):
+        state = {name: tensor for name, tensor in export(new(config), dialect).items() if "pre_logits" not in name}
+        expected = changed(config, representation_size=None)  # timm has none; lesson 07's names are tried below
+        assert changed(infer_config(state), num_heads=3) == expected
+    weights.save(new(config), tmp_path / "ours.safetensors")
+    if config.pool == "cls":
+        assert changed(infer_config(tmp_path / "ours.safetensors"), num_heads=3) == config
+
+
+def test_patches_that_form_no_square_are_refused():
+    with pytest.raises(ValueError, match=r"^state_dict: 19 positions are no square of patches"):
+        infer_config(timm_model((24, 48)).state_dict())
+    with pytest.raises(ValueError, match=r"^state_dict: no library writes a plain ViT with the names \['x'\]"):
+        infer_config({"x": torch.zeros(2)})
+    state = weights.to_timm(new()) | {"pos_embed": torch.zeros(3)}
+    with pytest.raises(ValueError, match=r"^state_dict: not to be recognised"):
+        infer_config(state)
+
+
+HEADS = {
+    "vit_so400m_patch14_siglip_gap_224": 16,
+    "vit_giant_patch16_gap_224": 16,
+    "vit_betwixt_patch16_reg4_gap_256": 10,
+}
+
+
+@pytest.mark.parametrize("name", HEADS)
+def test_guessed_heads_are_said_to_be_a_guess(name):
+    with torch.device("meta"):
+        state = timm.create_model(name, depth=1).state_dict()
+    with pytest.warns(UserWarning, match=f"num_heads={HEADS[name]} is a guess: no shape shows it") as heard:
+        assert infer_config(state).num_heads == HEADS[name]
+    assert heard[0].filename == __file__
+
+
+@pytest.mark.filterwarnings("ignore:num_heads=")
+def test_the_config_takes_its_file():
+    for options in ({}, {"reg_tokens": 2}, {"global_pool": "avg"}, {"in_chans": 1, "heads": 1}):
+        state = timm_model(**options).state_dict()
+        model = build(infer_config(state)).double()
+        if options.get("global_pool"):
+            with pytest.warns(UserWarning, match="taken as a register"):
+                weights.load_timm(model, state)
+        else:
+            weights.load_timm(model, state)
+        if not options:
+            assert type(model) is ViT and changed(model.config, num_heads=3) == SMALL

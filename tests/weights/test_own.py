@@ -1,0 +1,104 @@
+"""Our own files: what `save` writes, and what the first edition wrote, whose models had more in them."""
+
+import json
+from dataclasses import asdict, dataclass
+
+import pytest
+import torch
+from others import LIMIT, SMALL, changed, images_for, new, same_numbers, timm_model
+from reference import difference
+from torch import nn
+
+from vit_tutorial import ViT, data, files, weights
+from vit_tutorial.weights.relatives import RelativeConfig
+
+KINDS = [{}, {"num_registers": 2, "norm_eps": 1e-12}, {"pool": "mean", "norm_last": True, "image_size": (24, 40)}]
+
+
+@pytest.mark.parametrize("changes", KINDS)
+def test_plain_models_and_relatives_come_back_bit_for_bit(changes, tmp_path):
+    model = new(changed(**changes)).float()
+    weights.save(model, tmp_path / "model.safetensors")
+    again = weights.load(tmp_path / "model.safetensors")
+    assert again.config == model.config and type(again) is type(model) and not again.training
+    assert same_numbers(model, again)
+    images = images_for(model.config).float()
+    assert torch.equal(model(images), again(images))
+
+
+def test_a_notebooks_own_classes_are_saved(tmp_path):
+    @dataclass
+    class Config:
+        image_size: int = 8
+        patch_size: int = 4
+        embed_dim: int = 8
+        depth: int = 0
+
+    class Mine(nn.Module):
+        def __init__(self, config):
+            super().__init__()
+            self.config = config
+            self.__dict__["_modules"] = ViT(changed(**asdict(config), num_heads=1))._modules
+
+    weights.save(Mine(Config()), tmp_path / "mine.safetensors")
+    tensors, texts = files.read(tmp_path / "mine.safetensors")
+    assert json.loads(texts["vit_config"]) == {"image_size": 8, "patch_size": 4, "embed_dim": 8, "depth": 0}
+    assert tensors["head.linear.weight"].shape == (7, 8)
+
+
+OLD = {
+    "image_size": 32, "patch_size": 8, "in_channels": 3, "num_classes": 7, "embed_dim": 24, "depth": 2, "num_heads": 3,
+    "mlp_dim": 48, "dropout": 0.0, "attention_dropout": 0.0, "pool": "cls", "position": "learned",
+    "representation_size": None, "num_registers": 0, "norm_eps": 1e-06, "gelu": "exact",
+}  # fmt: skip
+
+
+def old_name(name: str) -> str:
+    """What the first edition called a parameter of timm's."""
+    pairs = [("patch_embed.proj", "patch_embedding.projection"), ("pos_embed", "position_embedding.embedding")]
+    pairs += [("cls_token", "cls_token.token"), ("reg_token", "registers.token"), ("blocks", "encoder.blocks")]
+    pairs += [("attn.qkv", "attention.qkv"), ("attn.proj", "attention.out"), ("fc_norm", "head.norm")]
+    pairs += [("norm.", "head.norm.")] * name.startswith("norm.") + [("head.", "head.linear.")] * (name[:5] == "head.")
+    for theirs, ours in pairs:
+        name = name.replace(theirs, ours)
+    return name
+
+
+@pytest.mark.parametrize(
+    ("options", "changes"),
+    [
+        ({}, {}),
+        ({"reg_tokens": 3}, {"num_registers": 3}),
+        ({"size": (24, 40), "act_layer": "gelu_tanh"}, {"image_size": [24, 40], "gelu": "tanh"}),
+        ({"global_pool": "avg", "class_token": False}, {"pool": "mean_then_norm"}),
+        ({"global_pool": "avg", "class_token": False, "fc_norm": False}, {"pool": "mean"}),
+        ({"global_pool": "avg", "class_token": False, "reg_tokens": 2}, {"pool": "mean_then_norm", "num_registers": 2}),
+        ({"norm_layer": lambda d, **k: nn.LayerNorm(d, eps=1e-3)}, {"norm_eps": 1e-3}),
+    ],
+)
+def test_files_of_the_first_edition_are_read(options, changes, tmp_path):
+    theirs = timm_model(**options).float()
+    state = {old_name(name): tensor for name, tensor in theirs.state_dict().items()}
+    files.save(tmp_path / "old.safetensors", state, {"vit_config": json.dumps(OLD | changes)})
+    ours = weights.load(tmp_path / "old.safetensors").double()
+    images = images_for(ours.config)
+    assert difference(ours(images), theirs.double()(images)) <= LIMIT
+    plain = set(changes) <= {"pool"} and changes.get("pool") != "mean_then_norm"
+    assert (type(ours) is ViT) == plain == (not isinstance(ours.config, RelativeConfig))
+
+
+def test_the_weights_of_lesson_08_are_read():
+    model = weights.load(data.path("vit_mnist.safetensors"))
+    assert type(model) is ViT and model.config.embed_dim == 64 and not model.training
+    images, labels = data.mnist("test")
+    with torch.no_grad():
+        right = model(data.normalise(images[:500])).argmax(1) == labels[:500]
+    assert right.float().mean() > 0.98
+
+
+@pytest.mark.parametrize("config", ["{}", "no json", "[]", {"colour": 3}, {"image_size": -1}, {"gelu": "fast"}])
+def test_a_config_that_is_none_is_refused(config, tmp_path):
+    text = config if isinstance(config, str) else json.dumps(asdict(SMALL) | config)
+    files.save(tmp_path / "odd.safetensors", {"x": torch.ones(2)}, {"vit_config": text})
+    with pytest.raises(ValueError, match=r"path: .*odd\.safetensors' holds a config that is no ViT's"):
+        weights.load(tmp_path / "odd.safetensors")

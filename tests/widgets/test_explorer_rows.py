@@ -1,0 +1,102 @@
+"""The explorer without a browser: what it sends, what it shows where no widget runs, what it refuses."""
+
+import base64
+import json
+import math
+from io import BytesIO
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from torch import nn
+
+from vit_tutorial import MultiHeadAttention, ViT, ViTConfig, data, heatmaps, interpret
+from vit_tutorial.widgets import AttentionExplorer, explore_block, explore_model
+
+CONFIGS = [
+    ViTConfig(16, 4, 3, 5, 24, 3, 3, 48),
+    ViTConfig((8, 12), 4, 1, 4, 16, 2, 2, 24, pool="mean"),
+    ViTConfig(14, 7, 1, 10, 8, 1, 1, 8, dropout=0.5, attention_dropout=0.5),
+]
+
+
+def model_and_image(config: ViTConfig) -> tuple[ViT, torch.Tensor]:
+    model = ViT(config)
+    for parameter in model.parameters():
+        nn.init.normal_(parameter, std=0.3)
+    return model, torch.randn(config.in_channels, *config.size)
+
+
+def sent(explorer: AttentionExplorer) -> tuple[np.ndarray, np.ndarray]:
+    return np.frombuffer(explorer.row, "f4"), np.frombuffer(explorer.colours, "u1").reshape(-1, 4)
+
+
+@pytest.mark.parametrize("config", CONFIGS)
+def test_it_sends_the_row_of_the_map_and_the_colours_of_the_overlay(config):
+    model, image = model_and_image(config)
+    explorer = explore_model(model, image)
+    maps = interpret.attention_maps(model, image[None])
+    explorer.layer, explorer.head, explorer.patch = config.depth, config.num_heads, 3
+    n = config.grid[0] * config.grid[1]
+    expected = maps[-1, 0, -1, 3 + config.num_tokens - n, -n:]
+    row, colours = sent(explorer)
+    assert (row == expected.numpy()).all() and explorer.shown == 3
+    assert abs(colours / 255 - heatmaps.glow(expected.reshape(config.grid)).reshape(n, 4)).max() < 0.003
+    for name, value in [("layer", 0), ("layer", config.depth + 1), ("head", 99), ("patch", -1), ("patch", 999)]:
+        with pytest.raises(ValueError, match=rf"{name}: expected \d to \d+, got {value}"):
+            setattr(explorer, name, value)
+
+
+def test_the_real_block_computes_rows_when_asked():
+    weights, tokens = data.real_block()
+    attention = MultiHeadAttention(384, 4)
+    names = {"qkv": "attn.qkv", "out": "attn.proj"}
+    attention.load_state_dict(
+        {f"{ours}.{part}": weights[f"{their}.{part}"] for ours, their in names.items() for part in ("weight", "bias")}
+    )
+    explorer = explore_block(attention, tokens, torch.rand(3, 30, 45), (64, 64))
+    explorer.patch, explorer.head = 1000, 3
+    q, k, _ = attention.project(tokens[None])
+    expected = (q[0, 2, 1000] @ k[0, 2].T / 96**0.5).softmax(-1)
+    torch.testing.assert_close(torch.tensor(sent(explorer)[0]), expected.detach())
+    assert explorer._repr_mimebundle_()[0]["image/png"]  # 64 rows over a picture of 30: it is enlarged first
+
+
+@pytest.mark.parametrize("config", CONFIGS)
+def test_where_no_widget_runs_it_is_a_picture_with_words(config):
+    model, image = model_and_image(config)
+    explorer = explore_model(model, image, "A test")
+    bundle, metadata = explorer._repr_mimebundle_()
+    assert bundle["text/plain"] == metadata["image/png"]["alt"] == "A test: what patch 0 looks at in layer 1, head 1."
+    assert "application/vnd.jupyter.widget-view+json" in bundle and json.dumps(metadata)
+    assert plt.get_fignums() == []  # or the notebook would show a second picture
+    still = Image.open(BytesIO(base64.b64decode(bundle["image/png"])))
+    live = Image.open(BytesIO(base64.b64decode(explorer.picture.split(",")[1])))
+    row = torch.tensor(sent(explorer)[0]).reshape(config.grid)
+    assert live.size == still.size == (explorer.width, explorer.height) and max(live.size) == 448
+    assert abs(np.asarray(still) / 255 - heatmaps.overlay(live, row, (0, 0))).max() < 0.005
+
+
+@pytest.mark.parametrize("grid", [(3, 4), (-13, -1), (13, 0)])
+def test_tokens_or_a_grid_that_do_not_fit_are_refused(grid):
+    with pytest.raises(ValueError, match=r"tokens: expected .* got \(13, 8\)"):
+        explore_block(MultiHeadAttention(8, 2), torch.randn(13, 8), torch.rand(1, 9, 12), grid)
+
+
+def test_a_grid_is_of_whole_numbers():
+    with pytest.raises(TypeError):
+        explore_block(MultiHeadAttention(8, 2), torch.randn(4, 8), torch.rand(1, 8, 8), (2.0, 2.0))
+
+
+def test_what_would_light_up_nothing_is_refused():
+    model, image = model_and_image(CONFIGS[0])
+    with pytest.raises(ValueError, match="image"):
+        explore_block(MultiHeadAttention(8, 2), torch.randn(4, 8), image * math.nan, (2, 2))
+    model.encoder.blocks[0].attention.qkv.weight.data.fill_(math.nan)
+    with pytest.raises(ValueError, match="weights: expected finite"):
+        explore_model(model, image)
+    for row in (torch.full((4,), math.nan), -torch.rand(4)):
+        with pytest.raises(ValueError, match="weights: expected finite"):
+            AttentionExplorer(image, (2, 2), 1, 1, lambda layer, head, patch, row=row: row, "t")

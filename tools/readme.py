@@ -1,0 +1,69 @@
+"""The tables of README.md and its picture, made from the lessons and from what was measured."""
+
+import re
+import statistics
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import nbformat
+from lesson import LESSONS, ROOT
+
+from vit_tutorial import data, files
+from vit_tutorial.figure1 import architecture
+from vit_tutorial.plots import STYLE
+
+README = ROOT / "README.md"
+
+
+def lessons_table(times: dict) -> str:
+    """The table of lessons, from the title cells and the measured times."""
+    rows = [
+        "| lesson | what you build | read | exercises | runs in |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for path in LESSONS:
+        title = nbformat.read(path, as_version=4).cells[0].source
+        builds = re.search(r"\*\*You will build\*\* (.+?)\n", title)[1].rstrip(".")
+        t = times[path.stem]
+        spent = f"{t['minutes_to_read']} min | {t['minutes_of_exercises']} min | {t['seconds_to_run']:.0f} s"
+        rows.append(f"| [{path.stem}](notebooks/{path.name}) | {builds} | {spent} |")
+    return "\n".join(rows)
+
+
+def speed_table() -> str:
+    """What benchmarks/mnist.py measured, in words."""
+    m = data.result("mnist_cpu")
+
+    def spread(values: list[float], digits: int) -> str:
+        return f"{statistics.mean(values):.{digits}f} ± {statistics.stdev(values):.{digits}f}"
+
+    sprint = [run["seconds_to"]["0.9588"] for run in m["sprint"]]
+    source = m["source_ten_epochs_seconds_extrapolated"]
+    rows = [
+        f"| measured on {m['device']}, {m['threads']} threads, torch {m['torch']}, {m['date']} | |",
+        "| --- | --- |",
+        f"| training until 95.88 % of MNIST's test digits are right | {spread(sprint, 1)} s |",
+        f"| the same by the recipe this course grew from (ten epochs, extrapolated) | {source:.0f} s |",
+        f"| until 99 % | {spread([run['seconds_to']['0.99'] for run in m['run']], 0)} s |",
+        f"| after twenty epochs | {spread([100 * run['accuracy'] for run in m['run']], 2)} % |",
+    ]
+    for step in m["steps"]:
+        times = ", ".join(f"{name} {step[name]['milliseconds']:.1f} ms" for name in ("ours", "timm", "vit-pytorch"))
+        share = step["ours"]["gflops"] / m["matrix_gflops"]
+        rows.append(
+            f"| a training step of {step['batch_size']} digits | {times}; ours runs at {share:.0%} of the "
+            "machine's rate of matrix products |"
+        )
+    return "\n".join(rows)
+
+
+def update(times: dict, path: Path = README) -> None:
+    """Both tables in place, and the picture of the architecture beside the lessons."""
+    text = path.read_text(encoding="utf-8")
+    for name, table in (("lessons", lessons_table(times)), ("speed", speed_table())):
+        start, end = f"<!-- {name} -->\n", f"\n<!-- /{name} -->"
+        head, rest = text.split(start)
+        text = head + start + table + end + rest.split(end)[1]
+    files.write(path, text.encode())
+    with plt.rc_context(STYLE):
+        architecture().savefig(ROOT / "notebooks" / "figure1.png", metadata={"Software": None})

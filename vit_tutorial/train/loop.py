@@ -1,0 +1,196 @@
+"""Lesson 08: the loop, from one step to a whole run, and how well the model does."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.optim import AdamW, Optimizer
+from tqdm import tqdm
+
+from ..vit import ViT
+from .checkpoint import describe, resume, save_checkpoint
+from .recipe import Recipe, layer_groups, schedule, shift
+
+
+def draw(n: int, recipe: Recipe, epoch: int) -> tuple[Tensor, Tensor]:
+    """What chance decides in an epoch: indices (steps, B), shifts (steps, B, 2), int64, CPU.
+
+    From a generator of its own, so that an epoch does not depend on what was drawn before it. Images that fill
+    no batch sit this one out.
+    """
+    chance = torch.Generator().manual_seed(recipe.seed * 2**20 + epoch)
+    steps, B = n // recipe.batch_size, recipe.batch_size
+    order = torch.randperm(n, generator=chance)[: steps * B].reshape(steps, B)
+    low, high = -recipe.shift, recipe.shift + 1
+    return order, torch.randint(low, high, (steps, B, 2), generator=chance)
+
+
+def train_step(
+    model: nn.Module,
+    optimizer: Optimizer,
+    images: Tensor,
+    labels: Tensor,
+    recipe: Recipe,
+    progress: float,
+) -> Tensor:
+    """One step of the optimiser, at `progress` (0..1) of the run: the loss, one number."""
+    rate = recipe.learning_rate * schedule(progress, recipe.warm_up)
+    for group in optimizer.param_groups:
+        group["lr"] = rate * group.get("scale", 1.0)
+    with torch.autocast(images.device.type, torch.bfloat16, enabled=recipe.bfloat16):
+        loss = F.cross_entropy(model(images), labels, label_smoothing=recipe.label_smoothing)
+    optimizer.zero_grad()
+    loss.backward()
+    nn.utils.clip_grad_norm_(model.parameters(), recipe.clip)
+    optimizer.step()
+    return loss.detach()
+
+
+def train_epoch(
+    model: nn.Module,
+    optimizer: Optimizer,
+    images: Tensor,
+    labels: Tensor,
+    recipe: Recipe,
+    epoch: int,
+    share: slice = slice(None),
+) -> Tensor:
+    """Once through the images, in an order and with shifts of this epoch's own: the mean loss.
+
+    Epochs count from 0. Of each batch this process takes its `share`, all of it where there is one process.
+
+    Raises:
+        FloatingPointError: the loss or a parameter is not finite.
+    """
+    order, offsets = (part[:, share].to(images.device) for part in draw(len(images), recipe, epoch))
+    steps, losses = len(order), []
+    model.train()
+    with torch.random.fork_rng([images.device] if images.is_cuda else []):  # ends as it began
+        torch.manual_seed(recipe.seed * 2**20 + epoch)  # for dropout, which draws from torch's own
+        for step in range(steps):
+            batch, target = shift(images[order[step]], offsets[step]), labels[order[step]]
+            progress = (epoch * steps + step + 1) / (recipe.epochs * steps)
+            losses.append(train_step(model, optimizer, batch, target, recipe, progress))
+            if step % 50 == 49 and not losses[-1].isfinite():  # at each step a GPU would wait
+                break
+    check_finite(losses, model, epoch * steps)
+    return torch.stack(losses).mean()
+
+
+def fit(model: ViT, images: Tensor, labels: Tensor, recipe: Recipe, test=None, folder=None) -> list:
+    """Train `model` in place, on the device that accelerate finds; one row of numbers per epoch.
+
+    `images` (n, C, H, W) float32 and `labels` (n,) int64 go to the device as a whole; `test` is such a pair,
+    measured after each epoch. With a `folder`, a path, the state after each epoch is kept there, and a run that
+    was stopped goes on from it, to the same parameters as one that was not.
+
+    Raises:
+        TypeError, ValueError: images or labels do not fit, or `folder` holds a run of another kind.
+        FloatingPointError: the loss or a parameter is not finite; the last good checkpoint is kept.
+        OSError: the folder cannot be written.
+    """
+    check_examples(model, images, labels, batch_size=recipe.batch_size)
+    if test is not None:
+        check_examples(model, *test, where="test ")
+    from accelerate import Accelerator
+
+    accelerator = Accelerator(mixed_precision="no")  # the recipe decides, not whoever launches
+    device, rank, world = accelerator.device, accelerator.process_index, accelerator.num_processes
+    # the same parameters: compiled if asked to, and several processes average their gradients
+    wrapped = accelerator.prepare(torch.compile(model) if recipe.compile else model)
+    optimizer = AdamW(layer_groups(model, recipe), betas=(0.9, 0.99), fused=True)
+    run = describe(model, recipe, labels, world)
+    history = resume(folder, model, optimizer, run, rank) if folder else []
+    images, labels, share = images.to(device), labels.to(device), slice(rank, None, world)
+    test = [part.to(device) for part in test] if test else None
+    steps = len(images) // recipe.batch_size
+    total, done = recipe.epochs * steps, len(history) * steps
+    with tqdm(total=total, initial=done, unit="step", disable=rank > 0) as bar:
+        optimizer.register_step_post_hook(lambda *_: bar.update())
+        for epoch in range(len(history), recipe.epochs):
+            start = time.perf_counter()
+            loss = train_epoch(wrapped, optimizer, images, labels, recipe, epoch, share)
+            loss = accelerator.reduce(loss, "mean").item()
+            row = {"epoch": epoch + 1, "loss": loss, "seconds": time.perf_counter() - start}
+            history.append(row | (score(predict(model, test[0]), test[1]) if test else {}))
+            if folder and rank == 0:
+                save_checkpoint(folder, model, optimizer, run, history)
+    accelerator.wait_for_everyone()  # the last checkpoint is there before any process goes on
+    return history
+
+
+def check_examples(model: ViT, images: Tensor, labels: Tensor, *, batch_size: int = 1, where: str = "") -> None:
+    """Refuse examples that cannot be learned from; see `fit` for what it raises. `where` goes before the names."""
+    for name, value in (("images", images), ("labels", labels)):
+        if not isinstance(value, Tensor):
+            raise TypeError(f"{where}{name}: expected a tensor, got {type(value).__name__}")
+    both, dtype, c = f"{where}images, labels", next(model.parameters()).dtype, model.config
+    if images.dtype != dtype or labels.dtype != torch.int64:
+        raise TypeError(f"{both}: expected {dtype} and int64, got {images.dtype} and {labels.dtype}")
+    if images.ndim != 4 or len(images) < batch_size or labels.shape != images.shape[:1]:
+        shapes = f"{tuple(images.shape)} and {tuple(labels.shape)}"
+        raise ValueError(f"{both}: expected (n, C, H, W) and (n,), n at least {batch_size}, got {shapes}")
+    if tuple(images.shape[1:]) != (c.in_channels, *c.size):
+        raise ValueError(f"{where}images: expected {(c.in_channels, *c.size)} each, got {tuple(images.shape[1:])}")
+    finite = images.isfinite().flatten(1).all(dim=1)
+    if not finite.all():
+        first = finite.logical_not().nonzero()[0].item()
+        raise ValueError(f"{where}images: expected finite numbers, image {first} holds a NaN or an infinity")
+    if labels.min() < 0 or labels.max() >= c.num_classes:
+        raise ValueError(f"{where}labels: expected 0 to {c.num_classes - 1}, got {labels.min()} to {labels.max()}")
+
+
+def check_finite(losses: list[Tensor], model: nn.Module, first: int) -> None:
+    """Stop a run that has lost its way; `first` is the number of steps before `losses`."""
+    bad = torch.stack(losses).isfinite().logical_not().nonzero().flatten().tolist()
+    if bad:
+        value, step = losses[bad[0]].item(), first + bad[0]
+        raise FloatingPointError(f"loss: {value} at step {step}; the last checkpoint is kept. Lower the learning rate?")
+    for name, parameter in model.named_parameters():
+        if not parameter.isfinite().all():
+            step = first + len(losses)
+            raise FloatingPointError(f"{name}: not finite after step {step}; the last checkpoint is kept")
+
+
+@contextmanager
+def eval_mode(model: nn.Module) -> Iterator[None]:
+    """The model in eval mode; afterwards each of its modules is in the mode that it was in."""
+    modes = {module: module.training for module in model.modules()}
+    try:
+        model.eval()
+        yield
+    finally:
+        for module, mode in modes.items():  # a frozen part may have been in eval mode
+            module.training = mode
+
+
+@torch.no_grad()
+def predict(model: nn.Module, images: Tensor, batch_size: int = 1000) -> Tensor:
+    """Logits (n, num_classes) of many images (n, C, H, W), float32 on the CPU, in eval mode."""
+    device = next(model.parameters()).device
+    with eval_mode(model):
+        logits = [model(part.to(device)).float().cpu() for part in images.split(batch_size)]
+    return torch.cat(logits)
+
+
+def score(logits: Tensor, labels: Tensor) -> dict[str, float]:
+    """Mean cross-entropy and share of right answers: logits (n, C), labels (n,)."""
+    if not logits.isfinite().all():  # argmax finds an answer in NaN, too
+        raise FloatingPointError("logits: a NaN or an infinity; are all parameters finite?")
+    labels = labels.cpu()
+    accuracy = (logits.argmax(dim=1) == labels).double().mean().item()
+    return {"test_loss": F.cross_entropy(logits, labels).item(), "test_accuracy": accuracy}
+
+
+def evaluate(model: ViT, images: Tensor, labels: Tensor) -> dict[str, float]:
+    """The model's `score` on images (n, C, H, W) with labels (n,).
+
+    Raises:
+        TypeError, ValueError: images or labels do not fit.
+        FloatingPointError: the model answers with a NaN or an infinity.
+    """
+    check_examples(model, images, labels)
+    return score(predict(model, images), labels)

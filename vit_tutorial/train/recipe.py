@@ -1,0 +1,101 @@
+"""Lesson 08: what a recipe for training decides: numbers, groups of parameters, learning rate, augmentation."""
+
+import math
+from dataclasses import dataclass, fields
+from numbers import Integral, Real
+
+import torch
+from torch import Tensor, nn
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How to train; the defaults suit a small ViT and MNIST.
+
+    Raises:
+        TypeError: a value of another type; numpy's numbers are as good as Python's, but True is no number.
+        ValueError: a number outside its range.
+    """
+
+    epochs: int = 30  # times through the images
+    batch_size: int = 64  # over all processes
+    learning_rate: float = 2e-3  # the highest: the schedule rises to it and falls from it
+    weight_decay: float = 0.05  # of matrices; norms, biases, class token and positions have none
+    layer_decay: float = 1.0  # below 1 each layer learns slower than the one above (fine-tuning)
+    warm_up: float = 0.1  # share of the steps in which the learning rate rises
+    clip: float = 1.0  # longest gradient, over all parameters together
+    label_smoothing: float = 0.1  # share of the target that is spread over all classes
+    shift: int = 2  # pixels, at most, by which each image moves each time
+    bfloat16: bool = False  # matrix products in half the bytes
+    compile: bool = False  # fuse the small operations: seconds at the start, faster steps
+    seed: int = 0  # of shuffling, shifts and dropout; the model brings its own start
+
+    def __post_init__(self):
+        lowest = {"epochs": 1, "batch_size": 1, "clip": 1e-9}
+        highest = {"learning_rate": 1, "layer_decay": 1, "warm_up": 0.99}
+        highest |= {"label_smoothing": 1, "clip": math.inf}
+        for field in fields(self):
+            name, value, kind = field.name, getattr(self, field.name), field.type
+            fits = isinstance(value, {int: Integral, float: Real, bool: bool}[kind])
+            if not fits or (isinstance(value, bool) and kind is not bool):
+                raise TypeError(f"{name}: expected {kind.__name__}, got {value!r}")
+            low, high = lowest.get(name, 0), highest.get(name, 2**32)
+            if not low <= value <= high:
+                raise ValueError(f"{name}: expected a number from {low} to {high}, got {value}")
+            object.__setattr__(self, name, kind(value))  # frozen, and numpy's numbers become Python's
+
+
+def parameter_groups(model: nn.Module, weight_decay: float) -> list[dict]:
+    """The two groups that AdamW treats differently: matrices decay, all else does not.
+
+    Biases and norms are vectors; class token and positions, (1, ·, D), are no matrices of a linear map either,
+    so they are told apart by the module that holds them, not by dimensions. Frozen parameters are in neither.
+    """
+    matrices = {id(m.weight) for m in model.modules() if isinstance(m, nn.Linear | nn.Conv2d)}
+    trained = [p for p in model.parameters() if p.requires_grad]
+    decaying = [p for p in trained if id(p) in matrices]
+    others = [p for p in trained if id(p) not in matrices]
+    decays = {"params": decaying, "weight_decay": weight_decay}
+    return [decays, {"params": others, "weight_decay": 0.0}]
+
+
+def layer_groups(model: nn.Module, recipe: Recipe) -> list[dict]:
+    """The groups of `parameter_groups`, split by depth; `scale` is a group's share of the rate.
+
+    Built in lesson 10; arXiv 2106.08254, "BEiT". The head learns at the full rate, the last block at
+    `layer_decay` times that, the one before at its square, and so on; the embeddings come last.
+    """
+    groups, split = parameter_groups(model, recipe.weight_decay), []
+    if recipe.layer_decay == 1:
+        return groups
+    depth = len(model.encoder.blocks)
+    above = {id(p): 0 for p in model.head.parameters()}
+    for i, block in enumerate(model.encoder.blocks):
+        above |= {id(p): depth - i for p in block.parameters()}
+    for group in groups:
+        for n in range(depth + 2):
+            chosen = [p for p in group["params"] if above.get(id(p), depth + 1) == n]
+            split += [group | {"params": chosen, "scale": recipe.layer_decay**n}] * bool(chosen)
+    return split
+
+
+def schedule(progress: float, warm_up: float) -> float:
+    """The share of the learning rate at `progress` (0..1): a straight rise, half a cosine to 0.
+
+    Paper, appendix B.1, and its code.
+    """
+    if progress < warm_up:
+        return progress / warm_up
+    return (1 + math.cos(math.pi * (progress - warm_up) / (1 - warm_up))) / 2
+
+
+def shift(images: Tensor, offsets: Tensor) -> Tensor:
+    """Each image (B, C, H, W) moved up and left by its own (rows, columns): offsets (B, 2), int64.
+
+    What leaves the picture is lost, what enters repeats its edge.
+    """
+    B, _, H, W = images.shape
+    rows = (torch.arange(H, device=images.device) + offsets[:, :1]).clamp(0, H - 1)  # (B, H)
+    columns = (torch.arange(W, device=images.device) + offsets[:, 1:]).clamp(0, W - 1)  # (B, W)
+    which = torch.arange(B, device=images.device)[:, None, None]
+    return images.movedim(1, -1)[which, rows[:, :, None], columns[:, None, :]].movedim(-1, 1)

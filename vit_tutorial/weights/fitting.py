@@ -1,0 +1,132 @@
+"""Lesson 10: what a file from elsewhere needs before it fits: a folded scale, other positions, a new head.
+
+Each function changes the dict `tensors`, in our names, and returns notes: what there is to say. What it cannot use it
+leaves as it is: the strict comparison that follows names it.
+"""
+
+import math
+
+import torch
+from torch import Tensor
+
+from ..position_embedding import resize_positions
+from ..vit import ViTConfig
+from .dialects import Dialect
+from .relatives import traits
+
+
+def besides(config: ViTConfig) -> list[str]:
+    """Our names of what a file can have besides the model's own tensors."""
+    blocks = [f"encoder.blocks.{i}.{part}.gamma" for i in range(config.depth) for part in ("attention", "mlp")]
+    return ["cls_token.token", "registers.token", "head.pre_logits.0.weight", "head.pre_logits.0.bias", *blocks]
+
+
+def convert(tensors: dict[str, Tensor], own: dict[str, Tensor]) -> list[str]:
+    """To the model's precision; no word about float32, which loses nothing in float64."""
+    dtype = next(iter(own.values())).dtype
+    stored = {str(tensor.dtype) for tensor in tensors.values()} - {str(dtype), "torch.float32"}
+    tensors |= {name: tensor.to(dtype) for name, tensor in tensors.items()}
+    return [f"stored in {', '.join(sorted(stored))}, converted to {dtype}"] * bool(stored)
+
+
+def add_biases(tensors: dict[str, Tensor], own: dict[str, Tensor]) -> list[str]:
+    """Zeros for queries, keys and values, where a file has the weights of all of them and no bias."""
+    biases = [name for name in own if name.endswith((".qkv.bias", ".q.bias", ".k.bias", ".v.bias"))]
+    weights = [name.replace("bias", "weight") for name in biases]
+    if not set(weights) <= set(tensors) or set(biases) & set(tensors) or not biases:
+        return []
+    tensors |= {name: torch.zeros_like(own[name]) for name in biases}
+    return ["queries, keys and values have no bias: zeros"]
+
+
+def fold_layer_scale(tensors: dict[str, Tensor]) -> list[str]:
+    """LayerScale (arXiv 2103.17239) multiplied into the layer before it: the same function."""
+    notes = []
+    for name in [name for name in tensors if name.endswith(".gamma")]:
+        layer = name.replace("attention.gamma", "attention.out").replace("mlp.gamma", "mlp.fc2")
+        weight, bias = tensors.get(f"{layer}.weight"), tensors.get(f"{layer}.bias")
+        known = weight is not None and bias is not None
+        if known and tensors[name].shape == bias.shape == weight.shape[:1]:
+            gamma = tensors.pop(name)  # (D,): one number per row of the weight
+            tensors |= {f"{layer}.weight": gamma[:, None] * weight, f"{layer}.bias": gamma * bias}
+            notes = ["LayerScale is folded into the layers before it"]
+    return notes
+
+
+def fit_registers(tensors: dict[str, Tensor], config: ViTConfig) -> list[str]:
+    """A class token that is not pooled is one more register, the first."""
+    found = [tensors[name] for name in ("cls_token.token", "registers.token") if name in tensors]
+    same = all(tokens.ndim == 3 and tokens.shape[::2] == (1, config.embed_dim) for tokens in found)
+    if config.pool == "cls" or not config.num_prefix or "cls_token.token" not in tensors or not same:
+        return []
+    del tensors["cls_token.token"]
+    tensors["registers.token"] = torch.cat(found, dim=1)  # (1, 1, D), (1, R, D) -> (1, 1+R, D)
+    return ["the class token, which is not pooled, is taken as a register"]
+
+
+def fit_head(tensors: dict[str, Tensor], own: dict[str, Tensor]) -> list[str]:
+    """Where the file has other classes, or no head, the model keeps its own, of `own`."""
+    ends = ["head.linear.weight", "head.linear.bias"]
+    found = [tensors[name] for name in ends if name in tensors]
+    if found and (len(found) < 2 or found[1].ndim != 1 or len(found[1]) not in found[0].shape):
+        return []
+    classes, wanted = len(found[1]) if found else None, len(own["head.linear.bias"])
+    if classes == wanted:
+        return []
+    tensors |= {name: own[name] for name in ends}
+    for name in ("head.pre_logits.0.weight", "head.pre_logits.0.bias"):
+        if name in own:
+            tensors.setdefault(name, own[name])
+        else:
+            tensors.pop(name, None)  # part of the old head
+    has = f"a head for {classes} classes" if classes else "no head"
+    return [f"the file has {has}: the model keeps its own, for {wanted}"]
+
+
+def square(num_positions: int, num_prefix: int) -> tuple[int, int] | None:
+    """Side of the square of patches, and positions before it: `num_prefix`, one or none. None: it is no square."""
+    for slots in (num_prefix, 1, 0):
+        side = math.isqrt(max(num_positions - slots, 0))
+        if slots <= num_prefix and side and side * side == num_positions - slots:
+            return side, slots
+    return None
+
+
+def fit_positions(tensors: dict[str, Tensor], config: ViTConfig, resize: str) -> list[str]:
+    """Positions for the model's grid, from those of a square one; tokens without a position get 0.
+
+    Paper, section 3.2.
+    """
+    positions = tensors.get("position_embedding.embedding")
+    if positions is None or positions.ndim != 3 or len(positions) > 1:
+        return []
+    n, prefix, (h, w), notes = positions.shape[1], config.num_prefix, config.grid, []
+    side, slots = square(n, prefix) or (0, None)
+    exact = [count for count in (prefix, 1, 0) if count <= prefix and n == count + h * w]
+    if prefix in exact:
+        doubt = slots == prefix and side != h
+        return [f"{n} positions are taken for {h}x{w} patches, not for {side}x{side}"] * doubt
+    if exact and slots != prefix:
+        slots = exact[0]
+    elif side:
+        positions = resize_positions(positions, (side, side), config.grid, resize, slots)
+        notes.append(f"positions resized from {side}x{side} to {h}x{w} patches, {resize}'s way")
+    else:
+        return []
+    if slots < prefix:
+        few = "only patches have positions: the tokens before them get 0"
+        notes.append("registers have no positions: they get 0" if slots else few)
+    missing = positions.new_zeros(1, prefix - slots, positions.shape[2])
+    parts = [positions[:, :slots], missing, positions[:, slots:]]
+    tensors["position_embedding.embedding"] = torch.cat(parts, dim=1)  # -> (1, prefix+N, D)
+    return notes
+
+
+def other_arithmetic(config: ViTConfig, dialect: Dialect) -> list[str]:
+    """What the dialect's weights expect of the model and no file says: eps and GELU."""
+    has = traits(config)
+    return [
+        f"weights of {dialect.name} as a rule expect {name}={value!r}, the model has {has[name]!r}"
+        for name, value in dialect.expects
+        if has[name] != value
+    ]
