@@ -77,7 +77,7 @@ def of_transformers(variant: str, on_disk: bool = False) -> Reference:
 
 def of_jax(variant: str, dialect: str) -> Reference:
     with torch.device("meta"):
-        shapes = export(ViT(VARIANTS[variant]), next(d for d in DIALECTS if d.name == dialect))
+        shapes = export(ViT(VARIANTS[variant]), DIALECTS[dialect])
     rng = np.random.default_rng(0)
     arrays = {name: rng.normal(size=tensor.shape) * 0.05 for name, tensor in shapes.items()}
     c, prefix = VARIANTS[variant], "params/" if dialect == "big_vision" else "opt/target/"

@@ -85,6 +85,18 @@ def test_each_kind_of_file_is_read(tmp_path):
     assert 128 in lengths
 
 
+def test_the_order_of_a_file_is_kept(tmp_path):
+    names = [f"block{n}" for n in range(20, 40)]  # in any other order with a chance of one in 20!
+    files.save(tmp_path / "x", {name: torch.ones(1) for name in names}, {})
+    assert list(files.read(tmp_path / "x")[0]) == names
+
+
+def test_a_file_whose_texts_are_null_has_none(tmp_path):
+    header = b'{"__metadata__":null,"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}'
+    (tmp_path / "x").write_bytes(len(header).to_bytes(8, "little") + header + bytes(4))
+    assert files.read(tmp_path / "x") == ({"a": torch.zeros(1)}, {})
+
+
 @pytest.mark.parametrize("how", [torch.save, lambda thing, path: path.write_bytes(pickle.dumps(thing, 2))])
 def test_read_refuses_code_and_does_not_run_it(tmp_path, how, recwarn):
     how({"weight": Bomb(str(tmp_path / "exploded"))}, tmp_path / "model.pt")
@@ -133,7 +145,13 @@ def test_old_pickles_are_truncated_wherever_they_are_cut(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "text", ["Entry not found, or so it seems", '{"error": "Repository not found"}', "version https://git"]
+    "text",
+    [
+        "Entry not found, or so it seems",
+        '{"error": "Repository not found"}',
+        "version https://git",
+        "Nicht da: " + "ä" * 80,
+    ],
 )
 def test_read_shows_how_a_text_begins(tmp_path, text):
     (tmp_path / "model.bin").write_text(text + " " * 80, encoding="utf-8-sig")

@@ -163,6 +163,12 @@ def test_weights_that_no_softmax_gives_are_refused(weight, image):
         heatmaps.overlay(image, weights)
 
 
+@pytest.mark.parametrize("query", [(), 0])
+def test_a_query_of_nothing_is_not_the_first_patch(query):
+    with pytest.raises((ValueError, TypeError), match="unpack"):
+        heatmaps.overlay(torch.rand(3, 8, 8), torch.rand(4, 4), query)
+
+
 @pytest.mark.parametrize(
     ("grid", "query"), [((9, 4), None), ((4, 9), None), ((4, 4), (4, 0)), ((4, 4), (-1, 0)), ((4, 4), (0, 4))]
 )

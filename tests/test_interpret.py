@@ -1,6 +1,7 @@
 """What is read from a running model: equal to cases made by hand and to other libraries; nonsense is refused."""
 
 import math
+import threading
 
 import pytest
 import timm
@@ -102,6 +103,9 @@ def test_rollout_of_two_layers_by_hand():
         torch.full((2, 3, 4, 9, 9), 0.2),  # rows that do not sum to 1
         torch.full((2, 3, 4, 9, 9), 1 / 9) * torch.nan,
         torch.randn(2, 3, 4, 9, 9).softmax(-2),  # columns that do
+        torch.ones(2, 3, 0, 9, 9),  # no heads
+        torch.ones(0, 3, 4, 9, 9),  # no layers
+        torch.tensor([[2.0, -1.0], [0.0, 1.0]]).expand(2, 3, 4, 2, 2),  # a negative weight
     ],
 )
 def test_rollout_of_no_weights_is_refused(maps):
@@ -141,12 +145,27 @@ def test_distance_leaves_the_class_token_out():
         ((9, 9), 0, None),
         ((9, 9), -4, None),
         ((9, 9), math.nan, None),
+        ((9, 9), math.inf, None),
         ((9, 9), 4, (-3, -3)),
     ],
 )
 def test_maps_and_sizes_without_a_distance_are_refused(shape, patch_size, grid):
     with pytest.raises(ValueError, match="grid: "):
         interpret.attention_distance(torch.ones(1, 1, 1, *shape), patch_size, grid)
+
+
+def test_a_grid_of_nothing_and_maps_of_a_sixth_axis_are_refused():
+    for shape, grid in (((1, 1, 1, 9, 9), ()), ((1, 1, 1, 1, 9, 9), None)):
+        with pytest.raises(ValueError, match="unpack"):
+            interpret.attention_distance(torch.ones(shape), 4, grid)
+
+
+@pytest.mark.parametrize("weight", [math.nan, math.inf, -0.1])
+def test_weights_that_no_softmax_gives_have_no_distance(weight):
+    maps = torch.full((2, 1, 1, 9, 9), 1 / 9)
+    maps[1, 0, 0, 3, 4] = weight
+    with pytest.raises(ValueError, match="maps: expected weights from 0 up"):
+        interpret.attention_distance(maps, 4)
 
 
 def test_gradient_times_input_and_occlusion_are_exact_for_a_linear_model():
@@ -169,6 +188,8 @@ def test_gradient_times_input_and_occlusion_are_exact_for_a_linear_model():
     for function in (interpret.gradient_times_input, interpret.occlusion):
         with pytest.raises(ValueError, match="images: expected finite numbers"):
             function(model, images.index_fill(0, torch.tensor([1]), torch.inf), 0.0)
+        with pytest.raises(ValueError, match="empty_value: expected a finite number, got nan"):
+            function(model, images, math.nan)
 
 
 def test_emptying_patches_touches_nothing_else():
@@ -211,6 +232,23 @@ def test_inputs_come_in_the_order_asked():
     first, last = model.encoder.blocks[0], model.head
     one, other = interpret.inputs_of(model, [first, last], images), interpret.inputs_of(model, [last, first], images)
     assert torch.equal(one[0], other[1]) and torch.equal(one[1], other[0]) and not torch.equal(*one)
+
+
+def test_what_another_thread_sees_meanwhile_is_not_taken_for_ones_own():
+    model, images = model_and_images(CONFIGS[0])
+    model.eval()
+    expected = interpret.token_features(model, images)
+    other = []
+
+    def interrupt(*_) -> None:  # a second thread runs between our input and our answer
+        if not other:
+            other.append(threading.Thread(target=model, args=(images + 1,)))
+            other[0].start()
+            other[0].join()
+
+    hook = model.head.register_forward_hook(interrupt)
+    assert torch.equal(interpret.token_features(model, images), expected) and other
+    hook.remove()
 
 
 @pytest.mark.parametrize(

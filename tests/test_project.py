@@ -42,7 +42,7 @@ def test_the_package_reads_in_an_evening():
     tests = {path.relative_to(ROOT).as_posix(): path.read_text().count("\n") for path in (ROOT / "tests").rglob("*.py")}
     assert max(lines.values()) <= 250 and max(tests.values()) <= 300
     assert sum(lines[f"{name}.py"] for name in MODEL) <= 450
-    assert sum(n for name, n in lines.items() if not name.startswith("checks/")) <= 2800
+    assert sum(n for name, n in lines.items() if not name.startswith("checks/")) <= 2720
 
 
 def test_the_house_is_what_the_readme_says():
@@ -75,8 +75,8 @@ def test_imports_run_one_way():
     assert graph["train.loop"] and graph["weights.own"]  # the test sees something
     for name in MODEL:
         assert graph[name] <= set(MODEL), f"{name} imports a helper"
-    for name in ("data", "files", "plots"):
-        assert not graph[name], f"{name} imports {graph[name]}"
+    for name, allowed in {"files": set(), "data": {"files"}, "plots": set()}.items():
+        assert graph[name] <= allowed, f"{name} imports {graph[name]}"
     assert len(tuple(graphlib.TopologicalSorter(graph).static_order())) == len(graph)  # or it raises CycleError
 
 

@@ -4,88 +4,101 @@ import gzip
 import hashlib
 import io
 import json
+import os
+import re
 from pathlib import Path
 
 import numpy as np
-import safetensors.torch
 import torch
-from PIL import Image, ImageOps, UnidentifiedImageError
+from PIL import Image, ImageOps
 from torch import Tensor
+
+from . import files
 
 _INSTALLED = Path(__file__).parent / "_data"  # where the wheel puts the repository's data folder
 FOLDER = _INSTALLED if _INSTALLED.is_dir() else Path(__file__).parents[1] / "data"
+RASTER = ("PNG", "JPEG", "GIF", "BMP", "WEBP", "TIFF", "PPM")  # PostScript, which Pillow would open, is a program
 RESULTS = FOLDER / "results" if _INSTALLED.is_dir() else Path(__file__).parents[1] / "benchmarks" / "results"
 
 
 def path(name: str) -> Path:
     """Where a file of the data folder lies, its content checked against data/SHA256SUMS.
 
-    Raises:
-        FileNotFoundError: the file is not there or not listed.
-        ValueError: its content is not what was recorded.
+    One that is not listed or not there is a FileNotFoundError, one with another content a ValueError.
     """
-    _checked(name)
+    _read(name)
     return FOLDER / name
 
 
-def _checked(name: str) -> bytes:
-    recorded = dict(reversed(line.split()) for line in (FOLDER / "SHA256SUMS").read_text().splitlines())
+def _read(name: str) -> bytes:
+    recorded, file = _recorded(), FOLDER / f"{name}"
+    if name not in [*recorded]:
+        raise FileNotFoundError(f"name: {name!r} is not in {FOLDER / 'SHA256SUMS'}: {', '.join(recorded)}")
     remedy = f"fetch data/{name} again (git checkout data/{name}, or reinstall vit_tutorial)"
-    if name not in recorded or not (FOLDER / name).is_file():
-        raise FileNotFoundError(f"{FOLDER / name} is missing: {remedy}")
-    content = (FOLDER / name).read_bytes()
+    if not file.is_file():
+        raise FileNotFoundError(f"{file} is missing: {remedy}")
+    content = file.read_bytes()
     if hashlib.sha256(content).hexdigest() != recorded[name]:
-        raise ValueError(f"{FOLDER / name} is damaged ({len(content)} bytes, wrong SHA-256): {remedy}")
+        raise ValueError(f"{file} is damaged ({len(content)} bytes, wrong SHA-256): {remedy}")
     return content
+
+
+def _recorded() -> dict[str, str]:
+    sums = FOLDER / "SHA256SUMS"
+    found = re.findall(r"^([0-9a-f]{64}) +(.+)$", sums.read_text(encoding="utf-8", errors="replace"), re.MULTILINE)
+    if not found:
+        raise ValueError(f"{sums} is damaged: none of its lines is a sum and a name")
+    return {name: recorded for recorded, name in found}
 
 
 def result(name: str) -> dict:
     """What a script in benchmarks measured, with the machine and the date: `result("ablation")`."""
-    known = sorted(path.stem for path in RESULTS.glob("*.json"))
-    if name not in known:
-        raise FileNotFoundError(f"name: no result {name!r}; there are {known}")
-    return json.loads((RESULTS / f"{name}.json").read_text())
+    known = {path.stem: path for path in sorted(RESULTS.glob("*.json"))}
+    if name not in [*known]:
+        raise FileNotFoundError(f"name: no result {name!r}; there are {[*known]}")
+    try:
+        return json.loads(known[name].read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{known[name]} is damaged: {error}") from error
 
 
 def photos() -> list[str]:
     """The names that `photo` knows; sources and licences are in data/README.md."""
-    return sorted(path.stem for path in (FOLDER / "photos").glob("*.[jp][pn]g"))
+    return sorted(Path(name).stem for name in _recorded() if name.startswith("photos/"))
 
 
 def photo(name: str) -> Image.Image:
     """One of our photos as an RGB PIL image, for example `photo("cat")`; raises what `path` raises."""
     if name not in photos():
         raise FileNotFoundError(f"name: no photo {name!r}; there are {', '.join(photos())}")
-    (file,) = (FOLDER / "photos").glob(f"{name}.[jp][pn]g")
-    return _decode(_checked(f"photos/{file.name}"), file)
+    file = next(file for file in _recorded() if Path(file).match(f"photos/{name}.*"))
+    return _decode(_read(file), FOLDER / file)
 
 
-def open_photo(path: str | Path) -> Image.Image:
+def open_photo(path: str | os.PathLike) -> Image.Image:
     """A picture of your own as an RGB PIL image, turned upright as the camera recorded.
 
-    Raises:
-        FileNotFoundError: no such file.
-        ValueError: not a picture, or a truncated one.
+    A ValueError says what is none: truncated, of 32 bits per pixel and colour, of too many pixels.
     """
-    if not Path(path).is_file():
-        raise FileNotFoundError(f"path: there is no file {str(path)!r}")
-    return ImageOps.exif_transpose(_decode(Path(path).read_bytes(), path))
+    return _decode(files.read_bytes(path), files.as_path(path))
 
 
-def _decode(content: bytes, path: str | Path) -> Image.Image:
+def _decode(content: bytes, path: Path) -> Image.Image:
     try:
-        return Image.open(io.BytesIO(content)).convert("RGB")
-    except (UnidentifiedImageError, OSError, SyntaxError) as error:  # Pillow has no one type for bad files
+        opened = Image.open(io.BytesIO(content), formats=RASTER)
+        picture = ImageOps.exif_transpose(opened)
+        if picture.mode.startswith("I;16") or (picture.mode == "I" and opened.format == "PNG"):  # 16 bits per pixel
+            picture = Image.fromarray((np.asarray(picture) // 257).astype(np.uint8))  # or all above 255 were white
+        elif picture.mode in ("I", "F"):
+            raise ValueError("32 bits per pixel; save it with 8 or 16")
+        return picture.convert("RGB")
+    except Exception as error:  # Pillow has no one type for bad files
         raise ValueError(f"path: {str(path)!r} is no complete picture that Pillow can read ({error})") from error
 
 
 def prepare(photo: Image.Image, size: int = 224) -> Tensor:
-    """The middle square of an RGB photo, (3, size, size), float32, pixels from -1 to 1.
-
-    The shorter side is resized to `size`. Built in lesson 00.
-    """
-    shorter = min(photo.size)
-    sides = [side * size // shorter for side in photo.size]
+    """The middle square of an RGB photo, (3, size, size), float32, pixels from -1 to 1. Built in lesson 00."""
+    sides = [side * size // min(photo.size) for side in photo.size]  # the shorter becomes `size`
     photo = photo.resize(sides, Image.Resampling.BILINEAR)
     left, top = (round((side - size) / 2) for side in photo.size)
     pixels = np.asarray(photo.crop((left, top, left + size, top + size)), dtype=np.float32)
@@ -93,10 +106,7 @@ def prepare(photo: Image.Image, size: int = 224) -> Tensor:
 
 
 def batch(*names: str, size: int = 224) -> Tensor:
-    """Our photos by name, ready for a model: (B, 3, size, size), float32, from -1 to 1.
-
-    Built in lesson 00.
-    """
+    """Our photos by name, ready for a model: (B, 3, size, size), float32, from -1 to 1. Built in lesson 00."""
     return torch.stack([prepare(photo(name), size) for name in names])
 
 
@@ -108,30 +118,30 @@ def mnist(split: str) -> tuple[Tensor, Tensor]:
     if split not in ("train", "test"):
         raise ValueError(f'split: expected "train" or "test", got {split!r}')
     name = {"train": "train", "test": "t10k"}[split]
-    pixels = gzip.decompress(_checked(f"mnist/{name}-images-idx3-ubyte.gz"))[16:]  # 16 bytes of header
-    labels = gzip.decompress(_checked(f"mnist/{name}-labels-idx1-ubyte.gz"))[8:]
-    images = torch.frombuffer(bytearray(pixels), dtype=torch.uint8).reshape(-1, 1, 28, 28)
-    return images, torch.frombuffer(bytearray(labels), dtype=torch.uint8).long()
+    contents = (_read(f"mnist/{name}-{kind}-ubyte.gz") for kind in ("images-idx3", "labels-idx1"))
+    images, labels = (torch.frombuffer(bytearray(gzip.decompress(c)), dtype=torch.uint8) for c in contents)
+    return images[16:].reshape(-1, 1, 28, 28), labels[8:].long()  # behind headers of 16 and 8 bytes
 
 
 def normalise(images: Tensor, mean: float = 0.1307, std: float = 0.3081) -> Tensor:
     """Pixels 0..255, uint8 -> float32 of mean 0 and deviation 1 over MNIST's training set.
 
-    Any shape. Another set has a mean and deviation of its own, and weights go with the normalisation that they
-    were trained with. Built in lesson 08.
+    Any shape. Weights go with the normalisation that they were trained with. Built in lesson 08.
     """
-    if images.dtype != torch.uint8:  # normalised already, perhaps
-        raise TypeError(f"images: expected uint8 from 0 to 255, got {images.dtype}")
+    kind = images.dtype if isinstance(images, Tensor) else type(images).__name__
+    if kind != torch.uint8:  # normalised already, perhaps
+        raise TypeError(f"images: expected uint8 from 0 to 255, got {kind}")
+    if not (0 <= mean <= 1 and 0 < std <= 1):  # of pixels from 0 to 255, perhaps
+        raise ValueError(f"mean, std: expected shares of the largest pixel, got {mean} and {std}")
     return (images.float() / 255 - mean) / std
 
 
 def real_block() -> tuple[dict[str, Tensor], Tensor]:
     """A trained block out there: its weights by timm's names, and the tokens that enter it for the cat.
 
-    Block 7 of SAM 2's Hiera-tiny image encoder (embed_dim 384, 4 heads, mlp_dim 1536); the tokens are
-    (4096, 384), 64x64 patches row by row, for the cat squeezed to 1024x1024. Stored in half precision,
-    returned as float32.
+    Block 7 of SAM 2's Hiera-tiny image encoder (embed_dim 384, 4 heads, mlp_dim 1536); the tokens are (4096, 384),
+    64x64 patches row by row, for the cat squeezed to 1024x1024. Stored in half precision, returned as float32.
     """
-    content = _checked("sam2_block7.safetensors")
-    tensors = {name: tensor.float() for name, tensor in safetensors.torch.load(content).items()}
+    stored, _ = files.read(path("sam2_block7.safetensors"))
+    tensors = {name: tensor.float() for name, tensor in stored.items()}
     return tensors, tensors.pop("tokens")

@@ -1,35 +1,61 @@
-"""Files of tensors that are written whole or not at all, and never unpickled."""
+"""Files that are written whole or not at all, and read without ever running what is in them."""
 
+import errno
+import json
 import os
 import re
+import secrets
+import shutil
 import warnings
 import zipfile
+import zlib
 from argparse import Namespace
 from collections.abc import Mapping
 from contextlib import suppress
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
 import safetensors.torch
 import torch
-from safetensors import SafetensorError, safe_open
+from safetensors import SafetensorError
 from torch import Tensor
 
+CHECKSUM = "vit_tutorial_crc32"  # the text under which `save` notes it
 
-def write(path: str | Path, content: bytes) -> None:
-    """Put `content` into the file `path`: under another name first, renamed when it is whole.
 
-    Raises:
-        OSError: the folder is missing or read-only, or the disk is full; `path` is as it was before.
-    """
-    path = Path(path)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+def as_path(path: str | os.PathLike, name: str = "path") -> Path:
+    """A path from what is given for one; `name` is what errors call it."""
+    if not isinstance(path, str | os.PathLike) or isinstance(os.fspath(path), bytes):
+        raise TypeError(f"{name}: expected a path, got {type(path).__name__}")
     try:
-        with open(temporary, "wb") as file:
+        encoded = os.fsencode(path)
+    except UnicodeEncodeError:
+        encoded = b""
+    if not encoded or b"\0" in encoded:
+        raise ValueError(f"{name}: no file can be called {os.fspath(path)!r}")
+    return Path(path)
+
+
+def write(path: str | os.PathLike, content: bytes) -> None:
+    """Put `content` into the file `path`: under a name of its own first, renamed when it is whole.
+
+    Where `path` is a link, the file behind it is replaced; one that was there lends its permissions. After an
+    OSError, of a missing folder or a full disk, `path` is as it was before.
+    """
+    path = as_path(path)
+    target = Path(os.path.realpath(path))
+    temporary = target.with_name(f".{target.name[:40]}.{secrets.token_hex(8)}.tmp")  # two writers never share one
+    try:
+        if os.path.lexists(target) and not target.is_file():  # a rename would replace a device
+            raise OSError(errno.EINVAL, "what is there is no file")
+        with open(temporary, "xb") as file:  # x: only if there is nothing yet, not even a link
+            if target.exists():
+                shutil.copymode(target, temporary)  # before the content, which may be for its owner only
             file.write(content)
             file.flush()
             os.fsync(file.fileno())  # or a power cut after the rename could leave an empty file
-        os.replace(temporary, path)
+        os.replace(temporary, target)
     except BaseException as error:  # an interrupt, too
         with suppress(OSError):  # a read-only disk refuses this as well
             temporary.unlink(missing_ok=True)
@@ -39,66 +65,102 @@ def write(path: str | Path, content: bytes) -> None:
         raise OSError(error.errno, f"{reason}: {error.strerror}") from error
 
 
-def save(path: str | Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
-    """Tensors of any shapes and dtypes, and some texts, into one safetensors file. Raises what `write` raises."""
-    tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-    write(path, safetensors.torch.save(tensors, dict(metadata)))
+def checksum(tensors: Mapping[str, Tensor], texts: Mapping[str, str]) -> str:
+    """CRC-32 of texts, names, dtypes, shapes and numbers, whatever their order: eight hexadecimal digits."""
+    crc = zlib.crc32(repr(sorted(texts.items())).encode())
+    for name, tensor in sorted(tensors.items()):
+        crc = zlib.crc32(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode(), crc)
+        crc = zlib.crc32(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy(), crc)
+    return f"{crc:08x}"
 
 
-def read(path: str | Path) -> tuple[Mapping, dict[str, str]]:
+def save(path: str | os.PathLike, tensors: Mapping[str, Tensor], texts: Mapping[str, str]) -> None:
+    """Tensors of any shapes and dtypes, and some texts, into one safetensors file, with a checksum over all of it.
+
+    What safetensors cannot hold is a ValueError: no tensors, sparse ones, those without memory.
+    """
+    try:
+        plain = {name: tensor.detach().cpu() for name, tensor in tensors.items()}
+        plain = {name: tensor.clone(memory_format=torch.contiguous_format) for name, tensor in plain.items()}
+        content = safetensors.torch.save(plain, dict(texts) | {CHECKSUM: checksum(plain, texts)})
+        if not plain or safetensors.torch.load(content).keys() != plain.keys():
+            raise ValueError(f"they are {[*plain]}")
+    except (AttributeError, LookupError, TypeError, ValueError, RuntimeError, SafetensorError) as error:
+        raise ValueError(f"tensors: {str(path)!r} cannot hold them: {error}") from error
+    write(path, content)
+
+
+def read_bytes(path: str | os.PathLike) -> bytes:
+    """The content of a file; a FileNotFoundError where `path` is none."""
+    path = as_path(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"path: there is no file {str(path)!r}")
+    return path.read_bytes()
+
+
+def read(path: str | os.PathLike) -> tuple[dict, dict[str, str]]:
     """The tensors and the texts of a file of weights: safetensors, PyTorch's .pt, .pth or .bin, or JAX's .npz.
 
-    Only safetensors has texts. Code in a pickle is never run; an argparse.Namespace, which training scripts add,
-    is data.
-
-    Raises:
-        FileNotFoundError: there is no such file.
-        ValueError: a web page, a truncated file, a pickle with more than tensors and plain values in it.
+    Only safetensors has texts. Nothing of what is returned depends on the file any longer. Code in a pickle is never
+    run; an argparse.Namespace, which training scripts add, is data. A ValueError says what else a file is: a web page,
+    truncated or altered, a pickle of more than tensors and plain values, an archive far larger when unpacked.
     """
-    start = _start(path)
-    return (_unpickle(path), {}) if _pickled(start) else _safetensors(path, start)
-
-
-def _safetensors(path: str | Path, start: bytes) -> tuple[dict[str, Tensor], dict[str, str]]:
+    path, content = as_path(path), read_bytes(path)
+    # a safetensors file can begin like a zip archive or a pickle, with the length 128, say, but then has a brace
+    pickled = content.startswith((b"PK\x03\x04", b"\x80")) and content[8:9] != b"{"
     try:
-        with safe_open(path, framework="pt") as file:
-            return {name: file.get_tensor(name) for name in file.keys()}, file.metadata() or {}  # noqa: SIM118
-    except SafetensorError as error:
-        cause = f"truncated or damaged, {Path(path).stat().st_size} bytes are left ({error})"
-        text = start.decode("utf-8-sig", "replace").strip()
-        if text.startswith("<"):
-            cause = "a web page, saved under this name"
-        elif len(text) > 8 and text.isprintable() and "\ufffd" not in text:
-            cause = f"a text that begins {text[:24]!r}: what a failed download or clone leaves"
-        raise ValueError(f"path: {str(path)!r} is no whole safetensors file but {cause}") from error
-
-
-def _unpickle(path: str | Path) -> Mapping:
-    try:
-        if zipfile.is_zipfile(path) and all(name.endswith(".npy") for name in zipfile.ZipFile(path).namelist()):
-            with np.load(path, allow_pickle=False) as arrays:
-                return dict(arrays)
-        with warnings.catch_warnings(action="ignore"), torch.serialization.safe_globals([Namespace]):
-            return torch.load(path, map_location="cpu", weights_only=True)
+        return (_unpickle(content), {}) if pickled else _safetensors(content)
     except Exception as error:  # there is no one type for broken files
-        text = str(error)
-        if "nsupported" in text or "Object arrays" in text:
-            found = re.search(r"GLOBAL ([\w.]+)", text)
-            reason = f"is a pickle that may hold code and is not opened: it asks for {found[1] if found else 'objects'}"
-            raise ValueError(f"path: {str(path)!r} {reason}") from None  # torch's own text advises to open it
-        reason = f"{Path(path).stat().st_size} bytes ({text.split('. ')[0] or 'it ends too early'})"
-        raise ValueError(f"path: {str(path)!r} is truncated, damaged or of another kind, {reason}") from None
+        raise ValueError(f"path: {str(path)!r} is {_fault(content, pickled, str(error))}") from None
 
 
-def _pickled(start: bytes) -> bool:
-    """A zip archive or a pickle; a safetensors file can begin alike, with the length 128, say, but then has a brace."""
-    return start.startswith((b"PK\x03\x04", b"\x80")) and start[8:9] != b"{"
+def _safetensors(content: bytes) -> tuple[dict[str, Tensor], dict[str, str]]:
+    tensors = safetensors.torch.load(content)
+    header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+    texts = header.pop("__metadata__", None) or {}
+    if CHECKSUM in texts and texts.pop(CHECKSUM) != checksum(tensors, texts):
+        raise ValueError("its content is no longer what was written")
+    return {name: tensors[name] for name in header}, texts  # in the file's order: the library gives them in any
 
 
-def _start(path: str | Path) -> bytes:
-    if not isinstance(path, str | Path):
-        raise TypeError(f"path: expected a path, got {type(path).__name__}")
-    if not Path(path).is_file():
-        raise FileNotFoundError(f"path: there is no file {str(path)!r}")
-    with open(path, "rb") as file:
-        return file.read(64)
+def _unpickle(content: bytes) -> dict:
+    if zipfile.is_zipfile(BytesIO(content)):
+        with zipfile.ZipFile(BytesIO(content)) as archive:
+            _check_size(sum(member.file_size for member in archive.infolist()), content)
+            arrays = all(name.endswith(".npy") for name in archive.namelist())
+        if arrays:
+            with np.load(BytesIO(content), allow_pickle=False) as file:
+                found = dict(file)
+            kinds = {name: getattr(value, "dtype", np.dtype(object)) for name, value in found.items()}
+            odd = [name for name, kind in kinds.items() if kind.kind not in "biufc" and kind != "V2"]  # V2: bfloat16
+            if odd:
+                raise ValueError(f"{odd[0]!r} is no array of numbers")
+            return found
+    with warnings.catch_warnings(action="ignore"), torch.serialization.safe_globals([Namespace]):
+        found = torch.load(BytesIO(content), map_location="cpu", weights_only=True)
+    if not isinstance(found, Mapping):
+        raise ValueError(f"expected names with tensors, got {type(found).__name__}")
+    _check_size(sum(getattr(value, "nbytes", 0) for value in found.values()), content)
+    return dict(found)
+
+
+def _check_size(unpacked: int, content: bytes) -> None:
+    if unpacked > 2**24 + 8 * len(content):  # weights hardly shrink when they are packed
+        raise ValueError(f"it would grow to {unpacked} bytes")
+
+
+def _fault(content: bytes, pickled: bool, error: str) -> str:
+    """What a file is that could not be read; `error` is its library's text."""
+    if pickled and ("nsupported" in error or "Object arrays" in error):
+        asked = re.search(r"GLOBAL ([\w.]+)", error)
+        return f"a pickle that may hold code and is not opened: it asks for {asked[1] if asked else 'objects'}"
+    if pickled:
+        cause = error.split(". ")[0] or "it ends too early"
+        return f"truncated, damaged or of another kind, {len(content)} bytes ({cause})"
+    text = " ".join(content[:64].decode("utf-8-sig", "replace").rstrip("\ufffd").split())  # the cut may halve a letter
+    cause = f"truncated or damaged, {len(content)} bytes are left ({error})"
+    if text.startswith("<"):
+        cause = "a web page, saved under this name"
+    elif len(text) > 8 and text.isprintable() and "\ufffd" not in text:
+        cause = f"a text that begins {text[:24]!r}: what a failed download or clone leaves"
+    return f"no whole safetensors file but {cause}"

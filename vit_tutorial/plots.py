@@ -10,26 +10,19 @@ from einops import rearrange
 from IPython.display import display
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
 from PIL import Image
 from torch import Tensor
 from torch.nn.functional import normalize, pad
 
+Picture, Place = Tensor | Image.Image | np.ndarray, tuple[int, int]  # a place: row and column
 QUERY, KEY, VALUE, CLS, PATCH = "#D55E00", "#0072B2", "#009E73", "#CC79A7", "#EFB700"  # after Okabe and Ito
 INK, PALE, SLATE, BOX = "#222222", "#E8E8E8", "#5B7083", "#00E5FF"
 SERIES = [SLATE, "#A0522D", "#3CB4C8", INK, "#7B5BB5", "#8A8F2A"]  # lines and bars, which are none of the five above
 STROKES = ["-", "--", "-.", ":", (0, (6, 2, 1, 2, 1, 2)), (0, (1, 3))]
-STYLE = {
-    "figure.facecolor": "white",
-    "savefig.facecolor": "white",
-    "figure.dpi": 110,
-    "font.size": 11,
-    "axes.titlesize": 11,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.prop_cycle": plt.cycler(color=SERIES),
-    "figure.constrained_layout.use": True,
-}
+STYLE = {"figure.facecolor": "white", "savefig.facecolor": "white", "figure.dpi": 110, "font.size": 11}
+STYLE |= {"axes.titlesize": 11, "axes.spines.top": False, "axes.spines.right": False}
+STYLE |= {"axes.prop_cycle": plt.cycler(color=SERIES), "figure.constrained_layout.use": True}
+BARE = {"frame_on": False, "xticks": [], "yticks": []}
 
 
 def show(figure: Figure, alt: str) -> None:
@@ -47,26 +40,22 @@ def png(figure: Figure) -> bytes:
     return picture.getvalue()
 
 
-def canvas(rows: int = 1, columns: int = 1, width: float = 8.0, height: float = 3.0) -> tuple[Figure, np.ndarray]:
-    """A figure in our style and its axes as an array of (rows, columns); sizes in inches."""
+def canvas(rows: int, columns: int, width: float, height: float, **look) -> tuple[Figure, np.ndarray]:
+    """A figure in our style and its axes, each with that `look`, as an array of (rows, columns); sizes in inches."""
     with plt.rc_context(STYLE):
-        figure, axes = plt.subplots(rows, columns, figsize=(width, height), squeeze=False)
-    return figure, axes
+        return plt.subplots(rows, columns, figsize=(width, height), squeeze=False, subplot_kw=look)
 
 
 def _numbers(name: str, values: Tensor | Sequence[float] | np.ndarray, dimensions: int) -> np.ndarray:
     """The values as floats. matplotlib says nothing where it leaves out a NaN, or draws three numbers as a colour."""
     values = values.detach().float().cpu().numpy() if isinstance(values, Tensor) else np.asarray(values, dtype=float)
-    if values.ndim != dimensions or not np.isfinite(values).all():
+    if values.ndim != dimensions or not values.size or not np.isfinite(values).all():
         raise ValueError(f"{name}: expected finite numbers in {dimensions} dimensions, got shape {values.shape}")
     return values
 
 
-def as_picture(image: Tensor | Image.Image | np.ndarray) -> np.ndarray:
-    """(C, H, W) -> (H, W, C), stretched so that the smallest value is 0 and the largest 1.
-
-    A PIL image becomes (H, W, 3) unstretched; an array (H, W, C) from 0 to 1 is a picture already.
-    """
+def as_picture(image: Picture) -> np.ndarray:
+    """(C, H, W) -> (H, W, C), stretched to 0..1; PIL images and arrays (H, W, C) from 0 to 1 are taken as they are."""
     if isinstance(image, Image.Image):
         return np.asarray(image.convert("RGB")) / 255
     picture = _numbers("image", image, 3)
@@ -81,11 +70,9 @@ def as_picture(image: Tensor | Image.Image | np.ndarray) -> np.ndarray:
 def pictures(images: Sequence, titles: Sequence[str] = (), columns: int | None = None, height: float = 2.4) -> Figure:
     """Tensors (C, H, W), PIL images or arrays (H, W, C) side by side."""
     shown = list(zip(map(as_picture, images), titles or [""] * len(images), strict=True))
-    columns = columns or len(images)
-    rows = -(-len(images) // columns)
-    figure, axes = canvas(rows, columns, height * columns, height * rows + (0.3 if titles else 0))
-    for axis in axes.flat:
-        axis.axis("off")
+    columns = columns or max(1, len(images))
+    rows = math.ceil(len(images) / columns)
+    figure, axes = canvas(rows, columns, height * columns, height * rows + (0.3 if titles else 0), **BARE)
     for axis, (picture, title) in zip(axes.flat, shown, strict=False):
         axis.imshow(picture, cmap="gray", vmin=0, vmax=1)
         axis.set_title(title)
@@ -98,10 +85,10 @@ def patch_grid(image: Tensor, patch_size: int) -> Figure:
     if P < 1 or H % P or W % P:  # the rest would stay without a number
         raise ValueError(f"patch_size: {P} does not divide an image of {H}x{W}")
     figure = pictures([image], height=5)
-    for n in range(H // P * (W // P)):
-        y, x = n // (W // P) * P - 0.5, n % (W // P) * P - 0.5
-        figure.axes[0].add_patch(Rectangle((x, y), P, P, fill=False, edgecolor="white", lw=1))
-        box = {"facecolor": "white", "edgecolor": "none", "pad": 0.6, "alpha": 0.75}
+    box = {"facecolor": "white", "edgecolor": "none", "pad": 0.6, "alpha": 0.75}
+    for n, (row, column) in enumerate(np.ndindex(H // P, W // P)):
+        x, y = column * P - 0.5, row * P - 0.5  # pixel 0 is drawn from -0.5 to 0.5
+        figure.axes[0].add_patch(plt.Rectangle((x, y), P, P, fill=False, edgecolor="white", lw=1))
         figure.axes[0].text(x + P / 2, y + P / 2, n, ha="center", va="center", fontsize=8, color=INK, bbox=box)
     return figure
 
@@ -118,60 +105,45 @@ def patch_sequence(patches: Tensor, patch_size: int, columns: int = 28) -> Figur
 
 
 def matrices(
-    values: Sequence[Tensor],
-    titles: Sequence[str],
-    rows: str = "",
-    columns: str = "",
-    numbers: bool = False,
-    size: float = 3.0,
-    tints: Sequence[str] = (),
+    values: Sequence[Tensor], titles: Sequence[str], rows="", columns="", numbers=False, size=3.0, tints=()
 ) -> Figure:
-    """Matrices as heat maps with one colour bar each; `numbers` writes the values into the cells.
-
-    `tints` gives each matrix a colour of its own, from white to full.
-    """
-    values = [_numbers(title, value, 2) for title, value in zip(titles, values, strict=True)]
+    """Heat maps, each with a colour bar or with `numbers` in its cells; `tints`: the colour of its largest value."""
     shades = [LinearSegmentedColormap.from_list("tint", ["white", tint]) for tint in tints] or ["viridis"] * len(values)
-    panels = list(zip(values, titles, shades, strict=True))
+    panels = [(_numbers(name, value, 2), name, tint) for value, name, tint in zip(values, titles, shades, strict=True)]
     figure, axes = canvas(1, len(values), size * len(values) + 0.6, size + 0.3)
-    for axis, (value, title, shade) in zip(axes[0], panels, strict=True):
-        heat = axis.imshow(value, cmap=shade)
+    for axis, (value, title, tint) in zip(axes[0], panels, strict=True):
+        heat = axis.imshow(value, cmap=tint)
         axis.set(title=title, xlabel=columns, ylabel=rows)
-        if numbers:
-            axis.set(xticks=range(value.shape[1]), yticks=range(value.shape[0]))
-            for (y, x), number in np.ndenumerate(value):
-                dark = np.dot(heat.cmap(heat.norm(number))[:3], (0.3, 0.6, 0.1)) < 0.5
-                text = f"{round(number, 2):.10g}"
-                axis.text(x, y, text, ha="center", va="center", color="white" if dark else INK, fontsize=10)
-        else:
+        if not numbers:
             axis.locator_params(integer=True)
             figure.colorbar(heat, ax=axis, shrink=0.75)
+            continue
+        axis.set(xticks=range(value.shape[1]), yticks=range(value.shape[0]))
+        for (y, x), number in np.ndenumerate(value):
+            dark = np.dot(heat.cmap(heat.norm(number))[:3], (0.3, 0.6, 0.1)) < 0.5
+            look = {"ha": "center", "va": "center", "fontsize": 10, "color": "white" if dark else INK}
+            axis.text(x, y, f"{round(number, 2):.10g}", **look)
     return figure
 
 
-def curves(
-    x: Sequence[float], lines: dict[str, Sequence[float]], xlabel: str, ylabel: str, log: str = "", marker: str = "o"
-) -> Figure:
+def curves(x: Sequence[float], lines: dict[str, list[float]], xlabel: str, ylabel: str, log="", marker="o") -> Figure:
     """Lines over a common x, 36 at most; `log` names the logarithmic axes ("x", "y", "xy")."""
     x, lines = _numbers("x", x, 1), {label: _numbers(label, y, 1) for label, y in lines.items()}
+    if not 1 <= len(lines) <= 36:  # a 37th would look like the first
+        raise ValueError(f"lines: expected 1 to 36, got {len(lines)}")
     logged = [x] * ("x" in log) + [*lines.values()] * ("y" in log)
     if set(log) - {"x", "y"} or any(values.min() <= 0 for values in logged):  # would be left out
         raise ValueError(f"log: expected x, y or xy, and there only numbers above 0, got {log!r}")
-    styles = [style for n in range(6) for style in STROKES[n:] + STROKES[:n]]  # with six colours: no two lines alike
-    drawn = list(zip(lines.items(), styles[: len(lines)], strict=True))
     figure, ((axis,),) = canvas(1, 1, 6.5, 3.4)
-    for (label, y), style in drawn:
-        axis.plot(x, y, linestyle=style, marker=marker, label=label, markersize=4)
-    axis.set(xlabel=xlabel, ylabel=ylabel)
+    for n, (label, y) in enumerate(lines.items()):  # six colours, six strokes: no two lines alike
+        axis.plot(x, y, linestyle=STROKES[(n + n // 6) % 6], marker=marker, label=label, markersize=4)
+    axis.set(xlabel=xlabel, ylabel=ylabel, yscale="log" if "y" in log else "linear")
     if "x" in log:
         axis.set_xscale("log", base=2)
         axis.set_xticks(x, [f"{v:g}" for v in x])
-    if "y" in log:
-        axis.set_yscale("log")
-    if len(lines) > 4:
-        figure.legend(frameon=False, loc="outside right upper")
-    elif len(lines) > 1:
-        axis.legend(frameon=False)
+    if len(lines) > 1:
+        holder, place = (figure, "outside right upper") if len(lines) > 4 else (axis, "best")
+        holder.legend(frameon=False, loc=place)
     axis.grid(color=PALE)
     return figure
 
@@ -179,9 +151,9 @@ def curves(
 def history(rows: Sequence[dict]) -> Figure:
     """What `train.fit` returns: the training loss, and the test error where it was measured, an epoch a point."""
     panels = {"training loss": [(row["epoch"], row["loss"]) for row in rows]}
-    if tested := [(row["epoch"], 100 * (1 - row["test_accuracy"])) for row in rows if "test_accuracy" in row]:
-        panels["test error, %"] = tested
-    panels = {name: _numbers(name, points, 2) for name, points in panels.items()}
+    tested = [row for row in rows if "test_accuracy" in row]
+    panels["test error, %"] = [(row["epoch"], 100 * (1 - row["test_accuracy"])) for row in tested]
+    panels = {name: _numbers(name, points, 2) for name, points in panels.items() if points}
     figure, axes = canvas(1, len(panels), 4.2 * len(panels), 3)
     for axis, (name, points) in zip(axes[0], panels.items(), strict=True):
         axis.plot(*points.T, marker="o", markersize=4)
@@ -191,17 +163,16 @@ def history(rows: Sequence[dict]) -> Figure:
     return figure
 
 
-def bars(
-    values: dict[str, float], xlabel: str, form: str = "{:,}", labels: Sequence[str] = (), colour: str = SLATE
-) -> Figure:
+def bars(values: dict[str, float], xlabel: str, form="{:,}", labels: Sequence[str] = (), colour=SLATE) -> Figure:
     """Horizontal bars, longest label and number readable; `labels` stand in place of the numbers."""
     lengths = _numbers("values", [*values.values()], 1)
+    if labels and len(labels) != len(values):  # the rest would get numbers
+        raise ValueError(f"labels: expected {len(values)}, got {len(labels)}")
     figure, ((axis,),) = canvas(1, 1, 7.5, 0.42 * len(values) + 0.9)
     drawn = axis.barh([str(name) for name in values], lengths, color=colour)
     axis.bar_label(drawn, labels or [form.format(value) for value in values.values()], padding=4)
+    axis.set(xlabel=xlabel, xmargin=0.25)
     axis.invert_yaxis()
-    axis.set_xlabel(xlabel)
-    axis.margins(x=0.25)
     return figure
 
 
@@ -214,32 +185,29 @@ def shape_trace(shapes: dict[str, tuple[int, ...]]) -> Figure:
 def scatter(panels: dict[str, np.ndarray], labels: Tensor, columns: int = 4) -> Figure:
     """Points (n, 2) of several panels, each point coloured by its label (n,), 0 to 9."""
     labels = _numbers("labels", labels, 1)
-    panels = {title: _numbers(title, points, 2) for title, points in panels.items()}
+    panels = {title: _numbers(title, points, 2).T for title, points in panels.items()}
     if not np.isin(labels, range(10)).all():  # would get the colour of another digit
         raise ValueError(f"labels: expected 0 to 9, got {labels.min():g} to {labels.max():g}")
-    rows = -(-len(panels) // columns)
-    figure, axes = canvas(rows, columns, 2.5 * columns, 2.5 * rows)
-    for axis in axes.flat[len(panels) :]:
-        axis.axis("off")
-    for axis, (title, points) in zip(axes.flat, panels.items(), strict=False):
-        x, y = points.T
+    rows = math.ceil(len(panels) / columns)
+    figure, axes = canvas(rows, columns, 2.5 * columns, 2.5 * rows, **BARE)
+    for axis, (title, (x, y)) in zip(axes.flat, panels.items(), strict=False):
         drawn = axis.scatter(x, y, c=labels, cmap="tab10", vmin=-0.5, vmax=9.5, s=4)
-        axis.set(title=title, xticks=[], yticks=[])
+        axis.set(title=title, frame_on=True)
     figure.colorbar(drawn, ax=axes, ticks=range(10), label="digit", shrink=0.8)
     return figure
 
 
-def similarity(embedding: Tensor, grid: tuple[int, int], places: Sequence[tuple[int, int]]) -> Figure:
+def similarity(embedding: Tensor, grid: Place, places: Sequence[Place]) -> Figure:
     """Cosine similarity of chosen places (row, column) to all places: embedding (h*w, D). Paper, figure 7."""
     unit = normalize(embedding.detach().float(), dim=1)
     maps = _numbers("embedding", unit @ unit.T, 2).reshape(*grid, *grid)  # (h*w, h*w) -> (h, w, h, w)
     if min(min(place) for place in places) < 0:  # would be counted from the other end
         raise ValueError(f"places: expected rows and columns from 0, got {list(places)}")
-    lowest = min(maps[place].min() for place in map(tuple, places))
-    figure, axes = canvas(1, len(places), 2.1 * len(places) + 0.5, 2.5)
+    lowest = min(maps[row, column].min() for row, column in places)
+    figure, axes = canvas(1, len(places), 2.1 * len(places) + 0.5, 2.5, xticks=[], yticks=[])
     for axis, (row, column) in zip(axes[0], places, strict=True):
         heat = axis.imshow(maps[row, column], vmin=lowest, vmax=1, cmap="viridis")
         axis.plot(column, row, "s", color=QUERY, markersize=7, fillstyle="none", markeredgewidth=2)
-        axis.set(title=f"row {row}, column {column}", xticks=[], yticks=[])
+        axis.set_title(f"row {row}, column {column}")
     figure.colorbar(heat, ax=axes, shrink=0.8, label="cosine similarity")
     return figure

@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import json
 import re
 
 import nbformat
@@ -9,6 +10,7 @@ import store
 from lesson import LESSONS, built_in, definition, describe_times, known_repository, minutes, modules, refresh, stamp
 
 import vit_tutorial
+from vit_tutorial.weights import dialects
 
 TIMES = store.json.loads(store.TIMES.read_text())
 
@@ -28,7 +30,7 @@ def definitions(source: str) -> dict[str, str]:
     return found
 
 
-CONSTANTS = {}  # tables such as VARIANTS and TORCHVISION, wherever a lesson shows them
+CONSTANTS = {}  # tables such as VARIANTS, wherever a lesson shows them
 for _, source, tree in modules().values():
     named = {getattr(node.targets[0], "id", "") for node in tree.body if isinstance(node, ast.Assign)}
     CONSTANTS |= {name: tree for name, tree in definitions(source).items() if name in named and name.isupper()}
@@ -43,6 +45,18 @@ def test_lesson_and_package_hold_the_same_code(lesson):
     assert shared, "a lesson that builds nothing"
     for name in shared:
         assert here[name] == package[name], f"{name} differs from the package; run python tools/store.py {number}"
+
+
+def test_the_tables_of_names_that_lessons_show_are_the_packages():
+    package = {"TORCHVISION": dialects.TORCHVISION, "TRANSFORMERS": dialects.TRANSFORMERS}
+    package |= {"JAX_LAYOUT": dialects.DIALECTS["vit_jax"].layout}
+    shown = {}
+    for path in LESSONS:
+        cells = [cell.source for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
+        for source in cells:
+            if found := re.match(r"([A-Z_]+) = (\[.*\])$", re.sub(" #.*", "", source), re.DOTALL):
+                shown[found[1]] = ast.literal_eval(found[2])
+    assert json.dumps({name: shown[name] for name in package}) == json.dumps(package)
 
 
 def test_every_part_of_the_model_is_built_in_its_lesson():

@@ -39,7 +39,7 @@ def in_two_processes(*arguments):
 
 
 def test_the_shell_runs_the_same_code_as_fit(alone):
-    names = {"checkpoint.safetensors", "curves.png", "metrics.csv", "model.safetensors", "run.json"}
+    names = {".lock", "checkpoint.safetensors", "curves.png", "metrics.csv", "model.safetensors", "run.json"}
     assert {path.name for path in alone.iterdir()} == names
     torch.manual_seed(0)
     model = ViT(replace(DIGITS, patch_size=7, embed_dim=16, depth=1))
@@ -70,7 +70,7 @@ def test_two_processes_equal_one(alone, tmp_path):
 
 def test_a_batch_that_two_processes_cannot_share_is_refused(tmp_path):
     odd = in_two_processes("--batch-size", "33", "--folder", str(tmp_path))
-    assert odd.returncode and "batch_size: expected a multiple of the 2 processes, got 33" in odd.stderr
+    assert odd.returncode and "batch_size: 2 processes cannot share 33" in odd.stderr
 
 
 def test_help_has_a_line_for_each_number(capsys):

@@ -16,8 +16,8 @@ from vit_tutorial.weights.relatives import build
 def test_every_variant_is_read_in_every_dialect_without_a_word(name):
     with torch.device("meta"):
         model = vit(name, num_classes=12)
-    for dialect in DIALECTS:
-        assert infer_config(export(model, dialect)) == changed(model.config, **dict(dialect.expects))
+    for dialect in DIALECTS.values():
+        assert infer_config(export(model, dialect)) == changed(model.config, **dialect.expects)
 
 
 CHANGES = [
@@ -32,7 +32,7 @@ CHANGES = [
 @pytest.mark.filterwarnings("ignore:num_heads=")
 def test_what_the_shapes_show_is_read(changes, tmp_path):
     config = changed(**changes)
-    for dialect in (DIALECTS[0], DIALECTS[3]):
+    for dialect in (DIALECTS["vit_tutorial"], DIALECTS["timm"]):
         state = {name: tensor for name, tensor in export(new(config), dialect).items() if "pre_logits" not in name}
         expected = changed(config, representation_size=None)  # timm has none; lesson 07's names are tried below
         assert changed(infer_config(state), num_heads=3) == expected

@@ -1,20 +1,21 @@
 """Weights from the libraries' own downloads, with random numbers in place of the fetched ones."""
 
+import os
 import sys
 
+import huggingface_hub
 import pytest
 import timm
 import torch
 import torchvision
 import transformers
 from reference import difference, with_noise
+from safetensors.torch import save_file
 from transformers import ViTConfig as TheirConfig
 from transformers import ViTForImageClassification
 
 from vit_tutorial import data
 from vit_tutorial.weights import pretrained
-
-REAL_CREATE, VisionTransformer_B16 = timm.create_model, torchvision.models.vit_b_16  # before they are replaced
 
 
 def test_download_says_in_one_line_that_there_is_no_network(monkeypatch):
@@ -26,35 +27,59 @@ def test_download_says_in_one_line_that_there_is_no_network(monkeypatch):
         pretrained.download("keras")
 
 
-@pytest.mark.parametrize("library", pretrained.NAMES)
-def test_download_gives_the_librarys_own_logits(library, monkeypatch):
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    """Where torchvision's file lies, and, whatever is asked for, the hub's."""
     monkeypatch.delenv("VIT_TUTORIAL_OFFLINE", raising=False)
-    made = []
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path))
+    path = tmp_path / "hub" / "checkpoints" / "vit_b_16-c867db91.pth"
+    path.parent.mkdir(parents=True)
+    monkeypatch.setattr(huggingface_hub, "hf_hub_download", lambda repository, name: str(path))
+    return path
 
-    def instead(make):
-        def build(*arguments, pretrained=True, weights=None, **options):
-            made.append(with_noise(make()))
-            return made[-1]
 
-        return build
-
+@pytest.mark.parametrize("library", pretrained.NAMES)
+def test_download_gives_the_librarys_own_logits(library, cache, monkeypatch):
     if library == "torchvision":
-        monkeypatch.setattr(torchvision.models, "vit_b_16", instead(VisionTransformer_B16))
+        theirs = torchvision.models.vit_b_16()
     elif library == "timm":
-        monkeypatch.setattr(timm, "create_model", instead(lambda: REAL_CREATE("vit_base_patch16_224")))
+        theirs = timm.create_model("vit_base_patch16_224")
     else:
-        build = instead(lambda: ViTForImageClassification(TheirConfig(num_labels=1000)))
-        monkeypatch.setattr(ViTForImageClassification, "from_pretrained", build)
+        theirs = ViTForImageClassification(TheirConfig(num_labels=1000))
         processor = transformers.ViTImageProcessor(image_mean=[0.5] * 3, image_std=[0.5] * 3)
         monkeypatch.setattr(transformers.AutoImageProcessor, "from_pretrained", lambda name: processor)
+        monkeypatch.setattr(transformers.AutoConfig, "from_pretrained", lambda name: theirs.config)
+    theirs = with_noise(theirs).eval()
+    if library == "transformers":
+        theirs.save_pretrained(cache.parent)
+        (cache.parent / "model.safetensors").rename(cache)
+    else:
+        (torch.save if library == "torchvision" else save_file)(theirs.state_dict(), cache)
     model, prepare, classes = pretrained.download(library)
     image = prepare(data.photo("cat"))
     assert image.shape == (3, 224, 224) and not model.training and len(classes) == 1000
     low = {"torchvision": -2.2, "timm": -1, "transformers": -1}[library]  # normalised as the weights expect
     assert low <= image.min() < low + 0.3
     with torch.no_grad():
-        theirs = made[0](image[None])
-        assert difference(model(image[None]), getattr(theirs, "logits", theirs)) < 1e-5
+        expected = theirs(image[None])
+        assert difference(model(image[None]), getattr(expected, "logits", expected)) < 1e-5
+
+
+class Code:
+    def __reduce__(self):
+        return os.mkdir, (os.environ["TORCH_HOME"] + "/ran",)
+
+
+@pytest.mark.parametrize("content", ["code", b"", b"<html>", b"PK\x03\x04 cut off"])
+@pytest.mark.parametrize("library", pretrained.NAMES)
+def test_a_file_that_is_not_the_published_one_is_named_and_never_run(library, content, cache, monkeypatch):
+    fetched = (str(cache), None, [])
+    monkeypatch.setattr(pretrained, "fetch_timm", lambda name: fetched)
+    monkeypatch.setattr(pretrained, "fetch_transformers", lambda name: fetched)
+    torch.save({"a": Code()}, cache) if content == "code" else cache.write_bytes(content)
+    with pytest.raises(ValueError, match=r"Delete '.*c867db91\.pth', and it is fetched again"):
+        pretrained.download(library)
+    assert not (cache.parents[2] / "ran").exists()
 
 
 def test_a_missing_peer_is_named(monkeypatch):

@@ -167,9 +167,9 @@ def test_a_strict_load_names_every_fault_and_changes_nothing():
     for words in (
         "missing their/cls_token.token (1, 1, 24)", "extra x (2,)",
         "their/head.linear.weight: expected (7, 24), got (9, 24)",
-        "their/head.linear.bias: expected floating numbers, got torch.float32, torch.strided, on meta",
-        "their/head.norm.bias: expected floating numbers, got torch.int64",
-        "their/head.norm.weight: expected floating numbers, got torch.float32, torch.sparse_coo",
+        "their/head.linear.bias: expected (7,), got no floating numbers (torch.float32, torch.strided, on meta)",
+        "their/head.norm.bias: expected (24,), got no floating numbers (torch.int64",
+        "their/head.norm.weight: expected (24,), got no floating numbers (torch.float32, torch.sparse_coo",
     ):  # fmt: skip
         assert words in str(error.value)
     for wrong, words in ((None, "got NoneType"), ({"epoch": 3}, "'epoch' holds a int")):

@@ -33,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = {"prog": "python -m vit_tutorial.train", "formatter_class": argparse.ArgumentDefaultsHelpFormatter}
     parser = argparse.ArgumentParser(description="Train a ViT on MNIST; stopped, it goes on where it was.", **options)
     run = parser.add_argument_group("run")
-    run.add_argument("--folder", type=Path, default=Path("build/mnist"), help="where results and checkpoints go")
+    run.add_argument("--folder", default="build/mnist", help="where results and checkpoints go")
     run.add_argument("--images", type=int, default=60_000, help="use only so many of the training images")
     shape = parser.add_argument_group("model", "a ViT for images of 28x28 pixels and ten classes")
     for name in ("patch_size", "embed_dim", "depth", "num_heads", "mlp_dim", "pool", "position", "dropout"):
@@ -49,6 +49,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         recipe = Recipe(**{field.name: chosen.pop(field.name) for field in fields(Recipe)})
         torch.manual_seed(recipe.seed)  # the model's start
+        for name, value in chosen.items():
+            if not (isinstance(value, str) or value >= 1 or (name == "dropout" and value >= 0)):
+                raise ValueError(f"{name}: expected a positive number, got {value}")
         model = ViT(replace(DIGITS, **chosen))
         (train_images, labels), (test_images, test_labels) = data.mnist("train"), data.mnist("test")
         if not 1 <= images <= len(labels):
@@ -59,10 +62,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
         if not PartialState().is_main_process:
             return
-        weights.save(model, folder / "model.safetensors")
+        weights.save(model, Path(folder) / "model.safetensors")
         from .. import plots
 
-        files.write(folder / "curves.png", plots.png(plots.history(history)))
+        files.write(Path(folder) / "curves.png", plots.png(plots.history(history)))
     except (TypeError, ValueError, OSError, FloatingPointError) as error:
         parser.exit(1, f"{error}\n")
     except KeyboardInterrupt:

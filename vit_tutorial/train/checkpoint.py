@@ -1,102 +1,167 @@
-"""Lesson 08: what a run leaves behind so that it can go on."""
+"""Lesson 08: a run's folder, which is its own while it runs, and from which it goes on when it was stopped."""
 
 import csv
+import errno
 import io
 import json
-import zlib
+import math
+import os
+import platform
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict
 from pathlib import Path
 
-from torch import Tensor
+import torch
+from filelock import FileLock, Timeout
+from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from .. import files
 from ..vit import ViT
 from .recipe import Recipe
 
-
-def describe(model: ViT, recipe: Recipe, labels: Tensor, processes: int = 1) -> dict:
-    """What must be the same for a run to go on: model, recipe, examples.
-
-    Raises:
-        ValueError: the batch does not split into equal shares for the processes.
-    """
-    if recipe.batch_size % processes:
-        reason = f"expected a multiple of the {processes} processes, got {recipe.batch_size}"
-        raise ValueError(f"batch_size: {reason}")
-    examples = {"images": len(labels), "labels_crc32": zlib.crc32(labels.cpu().numpy().tobytes())}
-    run = {"config": asdict(model.config), "recipe": asdict(recipe), "examples": examples}
-    return json.loads(json.dumps(run))  # as it comes back from a file: JSON has no tuples
+FILES = ("run.json", "metrics.csv", "checkpoint.safetensors", "model.safetensors", "curves.png")  # what a run writes
+ADAM = ("step", "exp_avg", "exp_avg_sq")  # what it keeps of each parameter that it trains
 
 
-def save_checkpoint(
-    folder: str | Path,
-    model: ViT,
-    optimizer: Optimizer,
-    run: dict,
-    history: list[dict],
-) -> None:
+@contextmanager
+def taken_up(folder: Path | None, model: ViT, optimizer: Optimizer, run: dict, rank: int) -> Iterator[list[dict]]:
+    """The rows so far of the run in `folder`, with model and optimiser as they were then; without a folder, none."""
+    if folder is None:
+        yield []
+        return
+    look(folder, model, optimizer, run)  # what does not fit is refused before anything is touched
+    with owned(folder, run) if rank == 0 else nullcontext():
+        yield resume(folder, model, optimizer, run)
+
+
+@contextmanager
+def owned(folder: Path, run: dict) -> Iterator[None]:
+    """The folder for this run alone: made and locked, what a killed process left half written cleared away."""
+    folder.mkdir(parents=True, exist_ok=True)
+    notice = folder / ".running"  # whose the lock is; left behind by a process that was killed
+    whose = notice.read_text(encoding="utf-8", errors="replace") if notice.exists() else "another process"
+    try:
+        lock = FileLock(folder / ".lock").acquire(blocking=False)
+    except Timeout:
+        raise BlockingIOError(errno.EAGAIN, f"folder: {str(folder)!r} is in use by {whose}; take another one") from None
+    with lock:
+        ours = check_files(folder, run)
+        if notice.exists():
+            warnings.warn(f"folder: {whose} ended in the middle of its run, which is taken over", stacklevel=6)
+        for name in (*FILES[:3], notice.name):  # only who has the lock writes these
+            for left in folder.glob(f".{name}.*.tmp"):
+                left.unlink(missing_ok=True)
+        if not ours:
+            files.write(folder / "run.json", json.dumps(run, indent=1).encode())
+        files.write(notice, f"process {os.getpid()} on {platform.node()}".encode())
+        try:
+            yield
+        finally:
+            notice.unlink(missing_ok=True)
+
+
+def describe(model: ViT, recipe: Recipe, images: Tensor, labels: Tensor) -> dict:
+    """What must be the same for a run to go on: the model and where it starts, the recipe, the examples."""
+    crcs = [files.checksum({"": tensor}, {}) for tensor in (images, labels)]
+    examples = {"images": len(labels), "images_crc32": crcs[0], "labels_crc32": crcs[1]}
+    frozen = [name for name, parameter in model.named_parameters() if not parameter.requires_grad]
+    start = {"start_crc32": files.checksum(model.state_dict(), {}), "frozen": frozen}
+    run = {"config": asdict(model.config), "recipe": asdict(recipe), "examples": examples, "model": start}
+    return json.loads(json.dumps(run, default=float))  # as it comes back from a file: JSON has no tuples
+
+
+def state_of(model: nn.Module, optimizer: Optimizer) -> dict[str, Tensor]:
+    """All that training changes, by name: the model's tensors, and AdamW's three for each parameter it trains."""
+    state = {f"model.{name}": tensor for name, tensor in model.state_dict().items()}
+    for name, p in model.named_parameters():
+        if p.requires_grad:
+            start = torch.zeros((), dtype=torch.float32), torch.zeros_like(p), torch.zeros_like(p)
+            its = optimizer.state.get(p) or dict(zip(ADAM, start, strict=True))  # empty: it never had a gradient
+            state |= {f"optimizer.{name}.{key}": its[key] for key in ADAM}
+    return state
+
+
+def save_checkpoint(folder: Path, state: Mapping[str, Tensor], run: dict, history: list[dict]) -> None:
     """All that `resume` needs in one file, there as a whole or not at all; a table beside it."""
-    tensors = {f"model.{name}": tensor for name, tensor in model.state_dict().items()}
-    for number, state in optimizer.state_dict()["state"].items():
-        tensors |= {f"optimizer.{number}.{name}": tensor for name, tensor in state.items()}
     table = io.StringIO()
-    columns = dict.fromkeys(key for row in history for key in row)
-    writer = csv.DictWriter(table, list(columns))
+    writer = csv.DictWriter(table, dict.fromkeys(key for row in history for key in row))
     writer.writeheader()
     writer.writerows(history)
-    files.write(Path(folder) / "metrics.csv", table.getvalue().encode())
+    files.write(folder / "metrics.csv", table.getvalue().encode())
     # last: whoever dies before it repeats the epoch, and with it the table
-    run = run | {"history": history}
-    files.save(Path(folder) / "checkpoint.safetensors", tensors, {"run": json.dumps(run)})
+    files.save(folder / "checkpoint.safetensors", state, {"run": json.dumps(run | {"history": history})})
 
 
-def prepare(folder: Path, run: dict) -> None:
-    """Make the folder, clear away what a killed process left half written, note what runs here.
-
-    Raises:
-        OSError: the folder cannot be written.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    for name in ("checkpoint.safetensors", "metrics.csv", "run.json"):
-        for left in folder.glob(f".{name}.*.tmp"):
-            left.unlink(missing_ok=True)
-    if not (folder / "checkpoint.safetensors").exists():
-        files.write(folder / "run.json", json.dumps(run, indent=1).encode())
+def resume(folder: Path, model: nn.Module, optimizer: Optimizer, run: dict) -> list[dict]:
+    """Put what `save_checkpoint` left in `folder` into model and optimiser; the rows so far."""
+    history, found = look(folder, model, optimizer, run)
+    if history:
+        model.load_state_dict({name: found[f"model.{name}"] for name in model.state_dict()})
+        for name, p in model.named_parameters():
+            if p.requires_grad:
+                optimizer.state[p] = {key: found[f"optimizer.{name}.{key}"].to(p.device) for key in ADAM}
+    return history
 
 
-def resume(
-    folder: str | Path,
-    model: ViT,
-    optimizer: Optimizer,
-    run: dict,
-    rank: int = 0,
-) -> list[dict]:
-    """Put what `save_checkpoint` left in `folder` into model and optimiser; the rows so far.
-
-    Without a checkpoint there are no rows. The first process (`rank` 0) prepares the folder.
-
-    Raises:
-        ValueError: the checkpoint is damaged, or of a run with another config or recipe, or other examples.
-        OSError: the folder cannot be written.
-    """
-    path = Path(folder) / "checkpoint.safetensors"
-    if rank == 0:
-        prepare(path.parent, run)
+def look(folder: Path, model: nn.Module, optimizer: Optimizer, run: dict) -> tuple[list[dict], dict[str, Tensor]]:
+    """The rows and the tensors of the run so far, all compared with what is to take them; nothing is touched."""
+    check_files(folder, run)
+    path = folder / "checkpoint.safetensors"
     if not path.exists():
-        return []
-    tensors, metadata = files.read(path)
-    before = json.loads(metadata.get("run", "{}"))
+        return [], {}
+    found, texts = files.read(path)
+    history = rows_of(path, texts.get("run", ""), run)
+    wanted = state_of(model, optimizer)
+    steps = len(history) * (run["examples"]["images"] // run["recipe"]["batch_size"])
+    for name in sorted(found.keys() | wanted.keys()):
+        if fault := compare(name, found, wanted, steps):
+            raise ValueError(f"path: {str(path)!r} is damaged: {name}: {fault}")
+    return history, found
+
+
+def check_files(folder: Path, run: dict) -> bool:
+    """Whether the folder is this run's already; one that holds other people's files under our names is refused."""
+    path, text = folder / "run.json", json.dumps(run, indent=1)
+    found = [name for name in FILES if os.path.lexists(folder / name)]
+    ours = "checkpoint.safetensors" in found or (path.is_file() and path.read_bytes() == text.encode())
+    if found and not ours:
+        which = f"{str(folder)!r} holds {', '.join(found)} of something else than this run"
+        raise ValueError(f"folder: {which}; take another folder")
+    return ours
+
+
+def rows_of(path: Path, text: str, run: dict) -> list[dict]:
+    """The rows that a checkpoint's `text` holds, if they are this run's and in order."""
+    try:
+        before = json.loads(text)
+        rows, parts = before["history"], {part: dict(before[part]) for part in run}
+        sound = 0 < len(rows) <= parts["recipe"]["epochs"] and all(row.keys() >= {"loss", "seconds"} for row in rows)
+        sound &= [row["epoch"] for row in rows] == [*range(1, 1 + len(rows))]
+        sound &= all(math.isfinite(number) for row in rows for number in row.values())
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError):
+        sound = False
+    if not sound:
+        raise ValueError(f"path: {str(path)!r} is no checkpoint of a run, or a damaged one")
     for part, mine in run.items():
-        theirs = before.get(part, {})
-        differs = [f"{key}={theirs.get(key)}" for key in mine if theirs.get(key) != mine[key]]
-        if differs:
-            which = f"{str(path)!r} is of a run with {', '.join(differs)}"
-            raise ValueError(f"folder: {which}; take another folder")
-    state = optimizer.state_dict()
-    for name in [name for name in tensors if name.startswith("optimizer.")]:
-        _, number, key = name.split(".")
-        state["state"].setdefault(int(number), {})[key] = tensors.pop(name)
-    model.load_state_dict({name.removeprefix("model."): tensor for name, tensor in tensors.items()})
-    optimizer.load_state_dict(state)
-    return before["history"]
+        if differs := [f"{key}={parts[part].get(key)}" for key in mine if parts[part].get(key) != mine[key]]:
+            raise ValueError(f"folder: {str(path)!r} is of a run with {', '.join(differs)}; take another folder")
+    return rows
+
+
+def compare(name: str, found: Mapping[str, Tensor], wanted: Mapping[str, Tensor], steps: int) -> str:
+    """What is wrong with a tensor of a checkpoint, if anything: a fused optimiser would trust every shape."""
+    if name not in found or name not in wanted:
+        return "missing" if name in wanted else "not one of this run's"
+    tensor, mine = found[name], wanted[name]
+    if (tensor.shape, tensor.dtype) != (mine.shape, mine.dtype):
+        return f"expected {mine.dtype} {tuple(mine.shape)}, got {tensor.dtype} {tuple(tensor.shape)}"
+    if not tensor.isfinite().all() or (name.endswith(".exp_avg_sq") and (tensor < 0).any()):
+        return "expected finite numbers, and squares that are not negative"
+    if name.startswith("optimizer.") and name.endswith(".step"):
+        moved = found.get(f"{name.removesuffix('step')}exp_avg", tensor).any()
+        if tensor not in range(int(moved), steps + 1):  # fewer where a step had no gradient for it
+            return f"expected {steps}, got {tensor.item()}"
+    return ""

@@ -1,5 +1,6 @@
 """Lesson 08: the loop, from one step to a whole run, and how well the model does."""
 
+import math
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,8 +11,9 @@ from torch import Tensor, nn
 from torch.optim import AdamW, Optimizer
 from tqdm import tqdm
 
+from ..files import as_path
 from ..vit import ViT
-from .checkpoint import describe, resume, save_checkpoint
+from .checkpoint import describe, save_checkpoint, state_of, taken_up
 from .recipe import Recipe, layer_groups, schedule, shift
 
 
@@ -24,8 +26,7 @@ def draw(n: int, recipe: Recipe, epoch: int) -> tuple[Tensor, Tensor]:
     chance = torch.Generator().manual_seed(recipe.seed * 2**20 + epoch)
     steps, B = n // recipe.batch_size, recipe.batch_size
     order = torch.randperm(n, generator=chance)[: steps * B].reshape(steps, B)
-    low, high = -recipe.shift, recipe.shift + 1
-    return order, torch.randint(low, high, (steps, B, 2), generator=chance)
+    return order, torch.randint(-recipe.shift, recipe.shift + 1, (steps, B, 2), generator=chance)
 
 
 def train_step(
@@ -60,10 +61,8 @@ def train_epoch(
 ) -> Tensor:
     """Once through the images, in an order and with shifts of this epoch's own: the mean loss.
 
-    Epochs count from 0. Of each batch this process takes its `share`, all of it where there is one process.
-
-    Raises:
-        FloatingPointError: the loss or a parameter is not finite.
+    Epochs count from 0. Of each batch this process takes its `share`, all of it where there is one process. A loss
+    or a parameter that is not finite ends it with a FloatingPointError.
     """
     order, offsets = (part[:, share].to(images.device) for part in draw(len(images), recipe, epoch))
     steps, losses = len(order), []
@@ -85,74 +84,89 @@ def fit(model: ViT, images: Tensor, labels: Tensor, recipe: Recipe, test=None, f
 
     `images` (n, C, H, W) float32 and `labels` (n,) int64 go to the device as a whole; `test` is such a pair,
     measured after each epoch. With a `folder`, a path, the state after each epoch is kept there, and a run that
-    was stopped goes on from it, to the same parameters as one that was not.
-
-    Raises:
-        TypeError, ValueError: images or labels do not fit, or `folder` holds a run of another kind.
-        FloatingPointError: the loss or a parameter is not finite; the last good checkpoint is kept.
-        OSError: the folder cannot be written.
+    was stopped goes on from it, to the same parameters as one that was not. A folder of something else than this
+    run is a ValueError, one that another run is at work in a BlockingIOError; where the loss or a parameter is not
+    finite, the last good checkpoint is kept, and a FloatingPointError says so.
     """
-    check_examples(model, images, labels, batch_size=recipe.batch_size)
-    if test is not None:
-        check_examples(model, *test, where="test ")
+    check_run(model, images, labels, recipe, test)
+    folder = None if folder is None else as_path(folder, "folder")
     from accelerate import Accelerator
 
     accelerator = Accelerator(mixed_precision="no")  # the recipe decides, not whoever launches
     device, rank, world = accelerator.device, accelerator.process_index, accelerator.num_processes
+    if recipe.batch_size % world:
+        raise ValueError(f"batch_size: {world} processes cannot share {recipe.batch_size}")
     # the same parameters: compiled if asked to, and several processes average their gradients
     wrapped = accelerator.prepare(torch.compile(model) if recipe.compile else model)
+    run = describe(model, recipe, images, labels) if folder else {}
     optimizer = AdamW(layer_groups(model, recipe), betas=(0.9, 0.99), fused=True)
-    run = describe(model, recipe, labels, world)
-    history = resume(folder, model, optimizer, run, rank) if folder else []
-    images, labels, share = images.to(device), labels.to(device), slice(rank, None, world)
-    test = [part.to(device) for part in test] if test else None
+    images, labels, share = images.detach().to(device), labels.to(device), slice(rank, None, world)
     steps = len(images) // recipe.batch_size
-    total, done = recipe.epochs * steps, len(history) * steps
-    with tqdm(total=total, initial=done, unit="step", disable=rank > 0) as bar:
-        optimizer.register_step_post_hook(lambda *_: bar.update())
-        for epoch in range(len(history), recipe.epochs):
-            start = time.perf_counter()
-            loss = train_epoch(wrapped, optimizer, images, labels, recipe, epoch, share)
-            loss = accelerator.reduce(loss, "mean").item()
-            row = {"epoch": epoch + 1, "loss": loss, "seconds": time.perf_counter() - start}
-            history.append(row | (score(predict(model, test[0]), test[1]) if test else {}))
-            if folder and rank == 0:
-                save_checkpoint(folder, model, optimizer, run, history)
-    accelerator.wait_for_everyone()  # the last checkpoint is there before any process goes on
+    with taken_up(folder, model, optimizer, run, rank) as history:
+        done = len(history) * steps
+        with tqdm(total=recipe.epochs * steps, initial=done, unit="step", disable=rank > 0) as bar:
+            optimizer.register_step_post_hook(lambda *_: bar.update())
+            for epoch in range(len(history), recipe.epochs):
+                start = time.perf_counter()
+                loss = train_epoch(wrapped, optimizer, images, labels, recipe, epoch, share)
+                loss = accelerator.reduce(loss, "mean").item()
+                row = {"epoch": epoch + 1, "loss": loss, "seconds": time.perf_counter() - start}
+                history.append(row | (score(predict(model, test[0]), test[1]) if test else {}))
+                if folder and rank == 0:
+                    save_checkpoint(folder, state_of(model, optimizer), run, history)
+        accelerator.wait_for_everyone()  # the last checkpoint is there before any process goes on
     return history
 
 
-def check_examples(model: ViT, images: Tensor, labels: Tensor, *, batch_size: int = 1, where: str = "") -> None:
-    """Refuse examples that cannot be learned from; see `fit` for what it raises. `where` goes before the names."""
+def check_run(model: ViT, images: Tensor, labels: Tensor, recipe: Recipe, test: tuple | None) -> None:
+    """Refuse what cannot be trained, or not with this; see `fit`."""
+    if not hasattr(recipe, "batch_size"):
+        raise TypeError(f"recipe: expected a Recipe, got {type(recipe).__name__}")
+    check_examples(model, images, labels)
+    if recipe.batch_size > len(images):
+        raise ValueError(f"batch_size: expected at most the {len(images)} images, got {recipe.batch_size}")
+    if test is not None:
+        if not isinstance(test, tuple | list) or len(test) != 2:
+            raise TypeError(f"test: expected a pair, images and labels, got {type(test).__name__}")
+        check_examples(model, *test, where="test ")
+    if not torch.is_grad_enabled() or not any(parameter.requires_grad for parameter in model.parameters()):
+        raise ValueError("model: expected parameters to train; all are frozen, or gradients are switched off")
+
+
+def check_examples(model: ViT, images: Tensor, labels: Tensor, where: str = "") -> None:
+    """Refuse examples that cannot be learned from; see `fit`. `where` goes before the names."""
+    if not hasattr(model, "config") or not hasattr(model, "parameters"):
+        raise TypeError(f"model: expected a ViT, got {type(model).__name__}")
     for name, value in (("images", images), ("labels", labels)):
-        if not isinstance(value, Tensor):
-            raise TypeError(f"{where}{name}: expected a tensor, got {type(value).__name__}")
+        if not isinstance(value, Tensor) or value.layout != torch.strided or value.is_meta:
+            got = f"{value.layout}, on {value.device}" if isinstance(value, Tensor) else type(value).__name__
+            raise TypeError(f"{where}{name}: expected a tensor, got {got}")
+    if next(model.parameters()).is_meta:
+        raise ValueError("model: its parameters have no memory (device meta)")
     both, dtype, c = f"{where}images, labels", next(model.parameters()).dtype, model.config
     if images.dtype != dtype or labels.dtype != torch.int64:
         raise TypeError(f"{both}: expected {dtype} and int64, got {images.dtype} and {labels.dtype}")
-    if images.ndim != 4 or len(images) < batch_size or labels.shape != images.shape[:1]:
+    if images.ndim != 4 or not len(images) or labels.shape != images.shape[:1]:
         shapes = f"{tuple(images.shape)} and {tuple(labels.shape)}"
-        raise ValueError(f"{both}: expected (n, C, H, W) and (n,), n at least {batch_size}, got {shapes}")
+        raise ValueError(f"{both}: expected (n, C, H, W) and (n,), n at least 1, got {shapes}")
     if tuple(images.shape[1:]) != (c.in_channels, *c.size):
         raise ValueError(f"{where}images: expected {(c.in_channels, *c.size)} each, got {tuple(images.shape[1:])}")
-    finite = images.isfinite().flatten(1).all(dim=1)
-    if not finite.all():
-        first = finite.logical_not().nonzero()[0].item()
-        raise ValueError(f"{where}images: expected finite numbers, image {first} holds a NaN or an infinity")
+    if not (finite := images.isfinite().flatten(1).all(dim=1)).all():
+        bad = finite.tolist().index(False)
+        raise ValueError(f"{where}images: expected finite numbers, image {bad} holds a NaN or an infinity")
     if labels.min() < 0 or labels.max() >= c.num_classes:
         raise ValueError(f"{where}labels: expected 0 to {c.num_classes - 1}, got {labels.min()} to {labels.max()}")
 
 
 def check_finite(losses: list[Tensor], model: nn.Module, first: int) -> None:
     """Stop a run that has lost its way; `first` is the number of steps before `losses`."""
-    bad = torch.stack(losses).isfinite().logical_not().nonzero().flatten().tolist()
-    if bad:
-        value, step = losses[bad[0]].item(), first + bad[0]
-        raise FloatingPointError(f"loss: {value} at step {step}; the last checkpoint is kept. Lower the learning rate?")
+    kept = "the last checkpoint is kept"
+    for step, loss in enumerate(torch.stack(losses).tolist(), first):
+        if not math.isfinite(loss):
+            raise FloatingPointError(f"loss: {loss} at step {step}; {kept}. Lower the learning rate?")
     for name, parameter in model.named_parameters():
         if not parameter.isfinite().all():
-            step = first + len(losses)
-            raise FloatingPointError(f"{name}: not finite after step {step}; the last checkpoint is kept")
+            raise FloatingPointError(f"{name}: not finite after {first + len(losses)} steps; {kept}")
 
 
 @contextmanager
@@ -180,17 +194,11 @@ def score(logits: Tensor, labels: Tensor) -> dict[str, float]:
     """Mean cross-entropy and share of right answers: logits (n, C), labels (n,)."""
     if not logits.isfinite().all():  # argmax finds an answer in NaN, too
         raise FloatingPointError("logits: a NaN or an infinity; are all parameters finite?")
-    labels = labels.cpu()
-    accuracy = (logits.argmax(dim=1) == labels).double().mean().item()
-    return {"test_loss": F.cross_entropy(logits, labels).item(), "test_accuracy": accuracy}
+    loss, right = F.cross_entropy(logits, labels.cpu()), logits.argmax(dim=1) == labels.cpu()
+    return {"test_loss": loss.item(), "test_accuracy": right.double().mean().item()}
 
 
 def evaluate(model: ViT, images: Tensor, labels: Tensor) -> dict[str, float]:
-    """The model's `score` on images (n, C, H, W) with labels (n,).
-
-    Raises:
-        TypeError, ValueError: images or labels do not fit.
-        FloatingPointError: the model answers with a NaN or an infinity.
-    """
+    """The model's `score` on images (n, C, H, W), labels (n,); what does not fit is refused."""
     check_examples(model, images, labels)
     return score(predict(model, images), labels)

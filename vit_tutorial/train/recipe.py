@@ -12,9 +12,7 @@ from torch import Tensor, nn
 class Recipe:
     """How to train; the defaults suit a small ViT and MNIST.
 
-    Raises:
-        TypeError: a value of another type; numpy's numbers are as good as Python's, but True is no number.
-        ValueError: a number outside its range.
+    Numpy's numbers are as good as Python's, but True is no number.
     """
 
     epochs: int = 30  # times through the images

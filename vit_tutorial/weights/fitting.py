@@ -21,12 +21,17 @@ def besides(config: ViTConfig) -> list[str]:
     return ["cls_token.token", "registers.token", "head.pre_logits.0.weight", "head.pre_logits.0.bias", *blocks]
 
 
-def convert(tensors: dict[str, Tensor], own: dict[str, Tensor]) -> list[str]:
-    """To the model's precision; no word about float32, which loses nothing in float64."""
-    dtype = next(iter(own.values())).dtype
-    stored = {str(tensor.dtype) for tensor in tensors.values()} - {str(dtype), "torch.float32"}
-    tensors |= {name: tensor.to(dtype) for name, tensor in tensors.items()}
-    return [f"stored in {', '.join(sorted(stored))}, converted to {dtype}"] * bool(stored)
+def convert(tensors: dict[str, Tensor], own: dict[str, Tensor], names: dict[str, str]) -> list[str]:
+    """To the model's precision; `names`: the file's. No word about float32, which loses nothing in float64."""
+    first = next(iter(own.values()))
+    if first.is_meta:  # a copy would go nowhere
+        raise ValueError("model: its parameters have no memory (device meta); take model.to_empty(device=...)")
+    silent = {first.dtype, torch.float32} if first.dtype == torch.float64 else {first.dtype}
+    stored = {tensor.dtype for tensor in tensors.values()} - silent
+    tensors |= {name: tensor.to(first.dtype) for name, tensor in tensors.items()}
+    notes = [f"stored in {', '.join(sorted(map(str, stored)))}, converted to {first.dtype}"] * bool(stored)
+    broken = [names[name] for name, tensor in tensors.items() if not tensor.isfinite().all()]
+    return notes + [f"{', '.join(broken[:3])}: not finite, a NaN or an infinity is in it"] * bool(broken)
 
 
 def add_biases(tensors: dict[str, Tensor], own: dict[str, Tensor]) -> list[str]:
@@ -46,7 +51,7 @@ def fold_layer_scale(tensors: dict[str, Tensor]) -> list[str]:
         layer = name.replace("attention.gamma", "attention.out").replace("mlp.gamma", "mlp.fc2")
         weight, bias = tensors.get(f"{layer}.weight"), tensors.get(f"{layer}.bias")
         known = weight is not None and bias is not None
-        if known and tensors[name].shape == bias.shape == weight.shape[:1]:
+        if known and weight.ndim == 2 and tensors[name].shape == bias.shape == weight.shape[:1]:
             gamma = tensors.pop(name)  # (D,): one number per row of the weight
             tensors |= {f"{layer}.weight": gamma[:, None] * weight, f"{layer}.bias": gamma * bias}
             notes = ["LayerScale is folded into the layers before it"]
@@ -56,8 +61,8 @@ def fold_layer_scale(tensors: dict[str, Tensor]) -> list[str]:
 def fit_registers(tensors: dict[str, Tensor], config: ViTConfig) -> list[str]:
     """A class token that is not pooled is one more register, the first."""
     found = [tensors[name] for name in ("cls_token.token", "registers.token") if name in tensors]
-    same = all(tokens.ndim == 3 and tokens.shape[::2] == (1, config.embed_dim) for tokens in found)
-    if config.pool == "cls" or not config.num_prefix or "cls_token.token" not in tensors or not same:
+    fits = all(tokens.ndim == 3 and tokens.shape[::2] == (1, config.embed_dim) for tokens in found)
+    if config.pool == "cls" or not config.num_prefix or "cls_token.token" not in tensors or not fits:
         return []
     del tensors["cls_token.token"]
     tensors["registers.token"] = torch.cat(found, dim=1)  # (1, 1, D), (1, R, D) -> (1, 1+R, D)
@@ -93,20 +98,16 @@ def square(num_positions: int, num_prefix: int) -> tuple[int, int] | None:
 
 
 def fit_positions(tensors: dict[str, Tensor], config: ViTConfig, resize: str) -> list[str]:
-    """Positions for the model's grid, from those of a square one; tokens without a position get 0.
-
-    Paper, section 3.2.
-    """
+    """A square grid's positions for the model's (paper, section 3.2); tokens without one get 0."""
     positions = tensors.get("position_embedding.embedding")
     if positions is None or positions.ndim != 3 or len(positions) > 1:
         return []
     n, prefix, (h, w), notes = positions.shape[1], config.num_prefix, config.grid, []
     side, slots = square(n, prefix) or (0, None)
     exact = [count for count in (prefix, 1, 0) if count <= prefix and n == count + h * w]
-    if prefix in exact:
+    if exact and (prefix in exact or slots != prefix):
         doubt = slots == prefix and side != h
-        return [f"{n} positions are taken for {h}x{w} patches, not for {side}x{side}"] * doubt
-    if exact and slots != prefix:
+        notes += [f"{n} positions are taken for {h}x{w} patches, not for {side}x{side}"] * doubt
         slots = exact[0]
     elif side:
         positions = resize_positions(positions, (side, side), config.grid, resize, slots)
@@ -124,9 +125,6 @@ def fit_positions(tensors: dict[str, Tensor], config: ViTConfig, resize: str) ->
 
 def other_arithmetic(config: ViTConfig, dialect: Dialect) -> list[str]:
     """What the dialect's weights expect of the model and no file says: eps and GELU."""
-    has = traits(config)
-    return [
-        f"weights of {dialect.name} as a rule expect {name}={value!r}, the model has {has[name]!r}"
-        for name, value in dialect.expects
-        if has[name] != value
-    ]
+    has, expect = traits(config), f"weights of {dialect.name} as a rule expect"
+    other = {name: value for name, value in dialect.expects.items() if value != has[name]}
+    return [f"{expect} {name}={value!r}, the model has {has[name]!r}" for name, value in other.items()]

@@ -2,74 +2,63 @@
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import replace
-from pathlib import Path
+from itertools import count
+from os import PathLike
 
 from torch import Tensor
 
 from ..vit import VARIANTS, ViTConfig
-from .dialects import find_dialect, their_name
+from .dialects import axes, find_dialect, their_name
 from .fitting import square
 from .loading import plain
 from .relatives import RelativeConfig, simplest
 
 
-def infer_config(state_dict: Mapping[str, Tensor] | str | Path) -> ViTConfig:
+def infer_config(state_dict: Mapping[str, Tensor] | str | PathLike) -> ViTConfig:
     """The config, a `RelativeConfig` where it must be, of a model that takes these weights; `build` makes it.
 
-    `state_dict` is one, or the path of a file. The number of heads shows in JAX files only; elsewhere it is the papers'
-    (one per 64 numbers of `embed_dim`, 16 at most), and if they have no model of this shape, a warning says so: a wrong
-    number would load without an error.
-
-    Raises:
-        TypeError: no mapping of names to tensors.
-        ValueError: no library that is known here, or patches that form no square.
+    `state_dict` is one, or the path of a file. The number of heads shows in JAX files only. Elsewhere it is the papers'
+    (one per 64 numbers of `embed_dim`, 16 at most), with a warning where they have no model of this shape.
     """
     tensors, _ = plain(state_dict)
-    try:
-        return _read(tensors)
-    except (TypeError, IndexError) as error:  # shapes that nobody writes
-        raise ValueError(f"state_dict: not to be recognised: {error}") from error
-
-
-def _read(tensors: Mapping[str, Tensor]) -> ViTConfig:
     dialect = find_dialect(tensors)
 
-    def shape(ours: str) -> tuple[int, ...]:
-        """The shape of what we call `ours`, or () where the file has it not."""
-        theirs = their_name(ours, dialect.pairs)
-        return tuple(tensors[theirs].shape) if theirs in tensors else ()
+    def sizes(ours: str, pattern: str) -> dict[str, int]:
+        """The length of each axis of what we call `ours`, by its name in `pattern`; {} where the file has it not."""
+        theirs, (_, pattern) = their_name(ours, dialect.pairs), axes(ours, dialect) or ("", pattern)
+        if theirs not in tensors:
+            return {}
+        if len(shape := tuple(tensors[theirs].shape)) != len(pattern.split()):
+            raise ValueError(f"state_dict: not to be recognised: {theirs}: expected ({pattern}), got {shape}")
+        return dict(zip(pattern.split(), shape, strict=True))
 
-    jax, depth = bool(dialect.layout), 0
-    while shape(f"encoder.blocks.{depth}.norm2.weight"):
-        depth += 1
-    patch, places = shape("patch_embedding.projection.weight"), shape("position_embedding.embedding")
-    patch_size, embed_dim = patch[0 if jax else -1], places[2]
-    mlp_dim = shape("encoder.blocks.0.mlp.fc1.weight")[1 if jax else 0]
-    cls, norm_last = shape("cls_token.token"), bool(shape("head.fc_norm.weight"))
+    patch = sizes("patch_embedding.projection.weight", "D C P1 P2")
+    patch_size, embed_dim, mlp_dim = patch["P2"], patch["D"], sizes("encoder.blocks.0.mlp.fc1.weight", "o i")["o"]
+    depth = next(i for i in count() if not sizes(f"encoder.blocks.{i}.norm2.weight", "D"))
+    shown = {"patch_size": patch_size, "embed_dim": embed_dim, "depth": depth, "mlp_dim": mlp_dim}
+    num_heads = min(embed_dim // 64, 16) if embed_dim % 64 == 0 else 1  # the papers' rule
+    if dialect.layout:  # JAX keeps the heads as an axis
+        num_heads = sizes("encoder.blocks.0.attention.q.weight", "D h d").get("h", num_heads)
+    elif not any(shown.items() <= vars(variant).items() for variant in VARIANTS.values()):
+        warnings.warn(f"num_heads={num_heads} is a guess: no shape shows it", stacklevel=2)
+
+    cls, registers = (sizes(f"{name}.token", "_ n D").get("n", 0) for name in ("cls_token", "registers"))
+    norm_last = bool(sizes("head.fc_norm.weight", "D"))
     pool = "cls" if cls and not norm_last else "mean"
-    prefix = sum(tokens[1] for tokens in (cls, shape("registers.token")) if tokens)
-    side, _ = square(places[1], prefix) or (0, 0)
+    positions = sizes("position_embedding.embedding", "_ N D")["N"]
+    side, _ = square(positions, cls + registers) or (0, 0)
     if not side:
-        raise ValueError(f"state_dict: {places[1]} positions are no square of patches")
+        raise ValueError(f"state_dict: {positions} positions are no square of patches")
     config = RelativeConfig(
+        **shown,
+        **dialect.expects,
         image_size=side * patch_size,
-        patch_size=patch_size,
-        in_channels=patch[2 if jax else 1],
-        num_classes=(shape("head.linear.bias") or [ViTConfig.num_classes])[0],
-        embed_dim=embed_dim,
-        depth=depth,
-        num_heads=min(embed_dim // 64, 16) if embed_dim % 64 == 0 else 1,  # no shape shows it: the papers' rule
-        mlp_dim=mlp_dim,
+        in_channels=patch["C"],
+        num_classes=sizes("head.linear.bias", "C").get("C", ViTConfig.num_classes),
+        num_heads=num_heads,
         pool=pool,
-        representation_size=(shape("head.pre_logits.0.bias") or [None])[0],
-        num_registers=prefix - (pool == "cls"),  # a class token that nobody reads is one
+        representation_size=sizes("head.pre_logits.0.bias", "R").get("R"),
+        num_registers=cls + registers - (pool == "cls"),  # a class token that nobody reads is one
         norm_last=norm_last,
-        **dict(dialect.expects),
     )
-    known = [(v.patch_size, v.embed_dim, v.depth, v.mlp_dim) for v in VARIANTS.values()]
-    if jax:  # but here one does: (D, h, d)
-        config = replace(config, num_heads=shape("encoder.blocks.0.attention.q.weight")[1])
-    elif (patch_size, embed_dim, depth, mlp_dim) not in known:
-        warnings.warn(f"num_heads={config.num_heads} is a guess: no shape shows it", stacklevel=3)
     return simplest(config)

@@ -1,8 +1,9 @@
 """Lesson 10: other people's weights into our model: all of them or none, and whatever is changed is said."""
 
+import os
 import warnings
 from collections.abc import Mapping
-from pathlib import Path
+from contextlib import suppress
 
 import numpy as np
 import torch
@@ -13,34 +14,27 @@ from ..position_embedding import RESIZE
 from ..vit import ViT
 from . import fitting
 from .dialects import find_dialect, their_name, views
-from .fitting import fit_head, fit_positions, fold_layer_scale
+from .fitting import convert, fit_head, fit_positions, fold_layer_scale
+from .relatives import config_of
 
 
 def check_entries(state_dict: Mapping[str, Tensor], wanted: Mapping[str, Tensor]) -> None:
-    """Refuse a state dict whose names or shapes are not exactly those of `wanted`.
-
-    Built in lesson 07.
-
-    Raises:
-        TypeError: it is no mapping of names to tensors.
-        ValueError: entries are missing, extra, of another shape or no floating numbers: all are listed.
-    """
+    """Refuse a state dict with other names or shapes than `wanted`; all faults are in one list. Built in lesson 07."""
     if not isinstance(state_dict, Mapping):
         raise TypeError(f"state_dict: expected names with tensors, got {type(state_dict).__name__}")
     shapes = {name: tuple(tensor.shape) for name, tensor in wanted.items()}
     faults = [f"missing {name} {shapes[name]}" for name in shapes if name not in state_dict]
     for name, tensor in state_dict.items():
         if not isinstance(tensor, Tensor):
-            got = type(tensor).__name__
-            raise TypeError(f"state_dict: {name!r} holds a {got}, expected a tensor")
-        got = tuple(tensor.shape)
+            kind = type(tensor).__name__
+            raise TypeError(f"state_dict: {name!r} holds a {kind}, expected a tensor")
+        got = f"no floating numbers ({tensor.dtype}, {tensor.layout}, on {tensor.device})"
+        if usable(tensor):
+            got = tuple(tensor.shape)
         if name not in shapes:
             faults.append(f"extra {name} {got}")
         elif got != shapes[name]:
             faults.append(f"{name}: expected {shapes[name]}, got {got}")
-        elif not usable(tensor):
-            got = f"{tensor.dtype}, {tensor.layout}, on {tensor.device}"
-            faults.append(f"{name}: expected floating numbers, got {got}")
     if faults:
         message = f"state_dict: {len(faults)} of its entries do not fit this model:\n"
         raise ValueError(message + "\n".join(faults))
@@ -48,20 +42,18 @@ def check_entries(state_dict: Mapping[str, Tensor], wanted: Mapping[str, Tensor]
 
 def usable(tensor: Tensor) -> bool:
     """Whether there are floating numbers, each in its place. Built in lesson 07."""
-    there = tensor.layout == torch.strided and not tensor.is_meta
+    there = tensor.layout == torch.strided and not tensor.is_meta and not tensor.is_nested
     return there and tensor.is_floating_point()
 
 
 def load_exactly(model: ViT, state_dict: Mapping[str, Tensor], names: dict[str, str]) -> None:
-    """Copy `state_dict` into `model`; `names` maps our names to theirs; all or nothing.
-
-    Built in lesson 07.
-
-    Raises:
-        TypeError, ValueError: see `check_entries`.
-    """
-    check_entries(state_dict, {names[ours]: tensor for ours, tensor in model.state_dict().items()})
-    model.load_state_dict({ours: state_dict[theirs] for ours, theirs in names.items()})
+    """Copy `state_dict` into `model`, all or nothing; `names` maps our names to theirs. Built in lesson 07."""
+    own = model.state_dict()
+    check_entries(state_dict, {names[ours]: tensor for ours, tensor in own.items()})
+    tensors = {ours: state_dict[theirs] for ours, theirs in names.items()}
+    if notes := convert(tensors, own, names):
+        warnings.warn("; ".join(notes), stacklevel=2)
+    model.load_state_dict(tensors)
 
 
 def load_foreign(model: ViT, state_dict: Mapping, library: str, resize: str | None = None) -> None:
@@ -69,13 +61,11 @@ def load_foreign(model: ViT, state_dict: Mapping, library: str, resize: str | No
 
     `state_dict` is one, or the path of a file. What is not taken as it stands is said in a warning: a head for other
     classes (the model keeps its own), positions of another image size (resized, the library's way or that of `resize`,
-    a key of `RESIZE`), another precision, a prefix, LayerScale (folded).
-
-    Raises:
-        TypeError: `state_dict` is no mapping of names to tensors.
-        ValueError: an entry is missing, extra or of another shape (all are listed), or the model's positions are fixed.
+    a key of `RESIZE`), another precision, a prefix, LayerScale (folded), and that the model's eps or GELU is not what
+    the weights expect (transformers: `build(RelativeConfig(norm_eps=1e-12))`, JAX: `gelu="tanh"`). The number of heads
+    is the model's: only JAX files show it. A ValueError lists every entry that is missing, extra or of another shape.
     """
-    if model.config.position != "learned":
+    if config_of(model).position != "learned":
         raise ValueError(f'model: expected position="learned", got {model.config.position!r}')
     if resize not in (None, *RESIZE):
         raise ValueError(f"resize: expected one of {sorted(RESIZE)}, got {resize!r}")
@@ -85,7 +75,7 @@ def load_foreign(model: ViT, state_dict: Mapping, library: str, resize: str | No
     names = {name: their_name(name, dialect.pairs) for name in [*own, *fitting.besides(model.config)]}
     tensors = {ours: file.pop(theirs) for ours, theirs in names.items() if theirs in file}
     if all(usable(tensor) for tensor in tensors.values()):
-        notes += fitting.convert(tensors, own) + fitting.add_biases(tensors, own)
+        notes += convert(tensors, own, names) + fitting.add_biases(tensors, own)
         notes += fold_layer_scale(tensors) + fitting.fit_registers(tensors, model.config)
         notes += fit_positions(tensors, model.config, resize or library) + fit_head(tensors, own)
     found = {names[ours]: tensor for ours, tensor in tensors.items()} | file  # file: what is left
@@ -106,71 +96,49 @@ def load_torchvision(model: ViT, state_dict: Mapping[str, Tensor], resize: str |
 
 
 def load_timm(model: ViT, state_dict: Mapping[str, Tensor], resize: str | None = None) -> None:
-    """Copy the weights of a timm VisionTransformer into `model`; see `load_foreign`.
-
-    With or without a position for the class token, registers, LayerScale (DeiT-III), `fc_norm`.
-    """
+    """Copy the weights of a timm VisionTransformer, DeiT-III's too, into `model`; see `load_foreign`."""
     load_foreign(model, state_dict, "timm", resize)
 
 
 def load_transformers(model: ViT, state_dict: Mapping[str, Tensor], resize: str | None = None) -> None:
-    """Copy the weights of transformers' ViT into `model`; see `load_foreign`.
-
-    Names in memory since version 5.9, or those before it and in files; ViTForImageClassification or ViTModel.
-    Its configs say eps 1e-12: take `build(RelativeConfig(norm_eps=1e-12))`.
-    """
+    """Copy transformers' ViTForImageClassification or ViTModel into `model`; see `load_foreign`."""
     load_foreign(model, state_dict, "transformers", resize)
 
 
 def load_jax(model: ViT, state_dict: Mapping, resize: str | None = None) -> None:
-    """Copy the arrays of a JAX .npz file into `model`; see `load_foreign`.
-
-    The paper's own layout (vit_jax) or big_vision's, arrays or tensors. Trained with the tanh GELU:
-    take `build(RelativeConfig(gelu="tanh"))`.
-    """
+    """Copy the arrays of a vit_jax (the paper's) or big_vision .npz into `model`; see `load_foreign`."""
     load_foreign(model, state_dict, "jax", resize)
 
 
 def likely_cause(found: Mapping[str, Tensor], library: str) -> str:
     """The library whose names these are, if it is another one."""
-    try:
+    with suppress(ValueError):
         dialect = find_dialect(found)
-    except ValueError:
-        return ""
-    if dialect.library == library:
-        return ""
-    reader = f"load_{dialect.library}" if dialect.pairs else "load"
-    return f"\nLikely cause: these are the names of {dialect.name}, which weights.{reader} reads."
+        reader = f"load_{dialect.library}" if dialect.pairs else "load"
+        if dialect.library != library:
+            return f"\nLikely cause: these are the names of {dialect.name}, which weights.{reader} reads."
+    return ""
 
 
-def plain(state_dict: Mapping | str | Path) -> tuple[dict[str, Tensor], list[str]]:
+def plain(state_dict: Mapping | str | os.PathLike) -> tuple[dict[str, Tensor], list[str]]:
     """Plain names and tensors, from what files hold; and notes.
 
-    Arrays become tensors; the prefixes of data parallel training, of torch.compile and of JAX checkpoints go.
-
-    Raises:
-        TypeError: no mapping, or one of something else than tensors.
-        ValueError: a checkpoint of a training run, or of an optimizer alone; a file that cannot be read.
+    Arrays become tensors; the prefixes of data parallel training, of torch.compile and of JAX checkpoints go. What is
+    no mapping of names to tensors is a TypeError, a checkpoint of a training run a ValueError.
     """
-    if isinstance(state_dict, str | Path):
+    if isinstance(state_dict, str | os.PathLike):
         state_dict, _ = files.read(state_dict)
     if not isinstance(state_dict, Mapping):
         raise TypeError(f"state_dict: expected names with tensors, got {type(state_dict).__name__}")
     if "param_groups" in state_dict:
         raise ValueError("state_dict: this is the state of an optimizer; it holds no weights of a model")
-    parts = {name: value for name, value in state_dict.items() if isinstance(value, Mapping)}
-    models = [name for name, value in parts.items() if value and all(isinstance(v, Tensor) for v in value.values())]
-    if models:
+    parts = {name: value for name, value in state_dict.items() if isinstance(value, Mapping) and value}
+    if models := [name for name, part in parts.items() if all(isinstance(value, Tensor) for value in part.values())]:
         raise ValueError(f"state_dict: a checkpoint of a training run; its weights are in {models}")
-    tensors, notes = {}, []
-    for name, value in state_dict.items():
-        if isinstance(value, np.ndarray) and value.dtype == "V2":  # how numpy keeps JAX's bfloat16
-            value = torch.from_numpy(value.view(np.int16)).view(torch.bfloat16)
-        elif isinstance(value, np.ndarray) and value.dtype.kind in "fiub":
-            value = torch.from_numpy(value)
+    tensors, notes = {name: from_numpy(value) for name, value in state_dict.items()}, []
+    for name, value in tensors.items():
         if not isinstance(name, str) or not isinstance(value, Tensor):
             raise TypeError(f"state_dict: {name!r} holds a {type(value).__name__}, expected a name with a tensor")
-        tensors[name] = value
     prefixes = ["module.", "_orig_mod.", "opt/target/", "params/img/", "params/"]
     while prefix := next((p for p in prefixes if starts(tensors, p)), None):
         inside = {name.removeprefix(prefix): t for name, t in tensors.items() if name.startswith(prefix)}
@@ -178,6 +146,15 @@ def plain(state_dict: Mapping | str | Path) -> tuple[dict[str, Tensor], list[str
         notes.append(f"the prefix {prefix!r} is taken off{left}")
         tensors = inside
     return other_spelling(tensors, notes), notes
+
+
+def from_numpy(value: object) -> object:
+    """An array of numbers as a tensor, whatever its byte order and strides; anything else as it is."""
+    if isinstance(value, np.ndarray) and value.dtype == "V2":  # how numpy keeps JAX's bfloat16
+        return torch.from_numpy(np.array(value, order="C").view(np.int16)).view(torch.bfloat16)
+    if isinstance(value, np.ndarray) and value.dtype.kind in "fiub" and value.itemsize <= 8:
+        return torch.from_numpy(np.array(value, value.dtype.newbyteorder("="), order="C"))
+    return value
 
 
 def starts(tensors: Mapping[str, Tensor], prefix: str) -> bool:

@@ -1,47 +1,59 @@
 """A model as a file, and back: what lesson 08 hands out."""
 
 import json
-from dataclasses import asdict
-from pathlib import Path
+from dataclasses import asdict, fields
+from os import PathLike
 
 import torch
 
 from .. import files
-from ..vit import ViT
+from ..vit import ViT, ViTConfig, count_parameters
 from .loading import load_exactly
-from .relatives import RelativeConfig, build, simplest
+from .relatives import RelativeConfig, build, config_of, simplest, traits
 
 
-def save(model: ViT, path: str | Path) -> None:
-    """A ViT as one safetensors file, its config in the metadata; raises what `files.write` raises."""
-    files.save(path, model.state_dict(), {"vit_config": json.dumps(asdict(model.config))})
+def save(model: ViT, path: str | PathLike) -> None:
+    """A ViT as one safetensors file, its config in the metadata; raises what `files.save` raises."""
+    model = getattr(model, "_orig_mod", model)  # what torch.compile has wrapped
+    config = json.dumps(asdict(config_of(model)))
+    files.save(path, model.state_dict(), {"vit_config": config})
 
 
-def load(path: str | Path) -> ViT:
-    """The ViT that `save` stored, in eval mode, in float32.
-
-    Raises:
-        FileNotFoundError: there is no such file.
-        ValueError: not one of ours, or not all of one; or tensors that do not fit.
-    """
+def load(path: str | PathLike) -> ViT:
+    """The ViT that `save` stored, in eval mode, in float32; a ValueError for any other file."""
     tensors, texts = files.read(path)
     if "vit_config" not in texts:
         raise ValueError(f"path: {str(path)!r} holds no config, so weights.save did not write it")
     try:
-        config = json.loads(texts["vit_config"])
-        if isinstance(config["image_size"], list):  # JSON has no tuples
-            config["image_size"] = tuple(config["image_size"])
-        if config.get("pool") == "mean_then_norm":  # the first edition's name
-            config |= {"pool": "mean", "norm_last": True}
-        config = simplest(RelativeConfig(**config))
-        if min(config.grid) < 1:
-            raise ValueError(f"image_size={config.image_size} holds no patch")
-        model = build(config)
-    except (KeyError, TypeError, ValueError, RuntimeError) as error:
-        raise ValueError(f"path: {str(path)!r} holds a config that is no ViT's: {error!r}") from error
-    tensors = dict(tensors)
-    if "registers.token" in tensors:  # the first edition kept them apart from the class token
-        both = [tensors.pop(name) for name in ("cls_token.token", "registers.token") if name in tensors]
-        tensors["cls_token.token"] = torch.cat(both, dim=1)  # (1, 1, D), (1, R, D) -> (1, 1+R, D)
-    load_exactly(model, tensors, {name: name for name in model.state_dict()})
+        if "registers.token" in tensors:  # the first edition kept them apart from the class token
+            both = [tensors.pop(name) for name in ("cls_token.token", "registers.token") if name in tensors]
+            tensors["cls_token.token"] = torch.cat(both, dim=1)  # (1, 1, D), (1, R, D) -> (1, 1+R, D)
+        config = read_config(texts["vit_config"])
+        held = sum(tensor.numel() for tensor in tensors.values())
+        if count_parameters(config) > 2 * held:  # before memory is asked for; what differs is listed below
+            raise ValueError(f"it has {count_parameters(config)} parameters, the file holds {held} numbers")
+        with torch.random.fork_rng(devices=[]):  # the start values are drawn in vain
+            model = build(config)
+        load_exactly(model, tensors, {name: name for name in model.state_dict()})
+    except (ArithmeticError, LookupError, RecursionError, RuntimeError, TypeError, ValueError) as error:
+        raise ValueError(f"path: {str(path)!r} holds a config that is no ViT's, or another one's: {error}") from error
     return model.eval()
+
+
+def read_config(text: str) -> ViTConfig:
+    """The config in a file's text, that of the first edition, too; whatever the text is wrong in, some error."""
+    config = json.loads(text)
+    if isinstance(config["image_size"], list):  # JSON has no tuples
+        config["image_size"] = tuple(config["image_size"])
+    if config["pool"] == "mean_then_norm":  # the first edition's name
+        config |= {"pool": "mean", "norm_last": True}
+    if missing := {field.name for field in fields(ViTConfig)} - set(config):
+        raise ValueError(f"it lacks {', '.join(sorted(missing))}")
+    config = simplest(RelativeConfig(**config))
+    shares = [config.dropout, config.attention_dropout, traits(config)["norm_eps"]]
+    counts = [config.num_heads, config.depth, config.patch_size, *config.size, config.in_channels, config.num_classes]
+    counts += [config.embed_dim, config.mlp_dim]
+    numbers = all(type(n) in (int, float) and 0 <= n <= 1 for n in shares) and all(type(n) is int for n in counts)
+    if not numbers or min(config.grid) < 1 or len(config.size) != 2:
+        raise ValueError(f"{config} holds what is no number, or too large or small a one")
+    return config

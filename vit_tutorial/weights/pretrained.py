@@ -2,11 +2,14 @@
 
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import NamedTuple
 
+import torch
 from PIL.Image import Image
 from torch import Tensor
 
+from .. import files
 from ..vit import ViT
 from .infer_config import infer_config
 from .loading import load_foreign
@@ -28,55 +31,59 @@ class Pretrained(NamedTuple):
 
 
 def download(library: str = "torchvision") -> Pretrained:
-    """ViT-B/16 trained on ImageNet, 330 MB, by "torchvision", "timm" or "transformers".
+    """ViT-B/16 trained on ImageNet, 330 MB, as "torchvision", "timm" or "transformers" publishes it.
 
-    The library keeps what it fetched. With VIT_TUTORIAL_OFFLINE set nothing is fetched.
-
-    Raises:
-        ValueError: another library.
-        ImportError: the library is not installed.
-        ConnectionError: there is no network, or it was forbidden.
+    Fetched and kept by the library's own means, read by ours: code in the file would not run. An ImportError says that
+    the library is not installed, a ConnectionError that there is no network, or that VIT_TUTORIAL_OFFLINE is set.
     """
     fetch = {"torchvision": fetch_torchvision, "timm": fetch_timm, "transformers": fetch_transformers}
-    if library not in fetch:
+    if library not in [*fetch]:
         raise ValueError(f"library: expected one of {sorted(fetch)}, got {library!r}")
     try:
         if os.environ.get("VIT_TUTORIAL_OFFLINE"):
             raise OSError("VIT_TUTORIAL_OFFLINE is set")
-        state, prepare, classes = fetch[library](NAMES[library])
+        path, prepare, classes = fetch[library](NAMES[library])
     except ImportError as error:
         raise ImportError(f"library: {library} is not installed; pip install {library} brings it") from error
-    except OSError as error:  # what all three raise without a network
+    except (OSError, RuntimeError) as error:  # no network, or another file than was published
         raise ConnectionError(f"no ImageNet weights: {library} could not fetch them ({error})") from error
-    model = build(infer_config(state)).eval()
-    load_foreign(model, state, library)
+    try:
+        state = files.read(path)[0]
+        state = {name: tensor for name, tensor in state.items() if "pooler" not in name}  # no classifier reads one
+        model = build(infer_config(state)).eval()
+        load_foreign(model, state, library)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{error}\nDelete {str(path)!r}, and it is fetched again.") from error
     return Pretrained(model, prepare, classes)
 
 
 def fetch_torchvision(name: str) -> tuple:
-    """Their weights, their transform, the names of the classes."""
+    """Where their weights lie, their transform, the names of the classes; so do the other two."""
     import torchvision
 
     entry = torchvision.models.ViT_B_16_Weights[name]
-    theirs = torchvision.models.vit_b_16(weights=entry)
-    return theirs.state_dict(), entry.transforms(), entry.meta["categories"]
+    path = Path(torch.hub.get_dir(), "checkpoints", Path(entry.url).name)
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        torch.hub.download_url_to_file(entry.url, str(path), hash_prefix=path.stem.split("-")[-1])
+    return path, entry.transforms(), entry.meta["categories"]
 
 
 def fetch_timm(name: str) -> tuple:
-    """Their weights, their transform, the names of the classes (torchvision's list: the same thousand, in order)."""
     import timm
     import torchvision
+    from huggingface_hub import hf_hub_download
 
-    theirs = timm.create_model(name, pretrained=True)
-    prepare = timm.data.create_transform(**timm.data.resolve_model_data_config(theirs))
-    return theirs.state_dict(), prepare, torchvision.models.ViT_B_16_Weights.IMAGENET1K_V1.meta["categories"]
+    path = hf_hub_download(f"timm/{name}", "model.safetensors")
+    prepare = timm.data.create_transform(**timm.data.resolve_data_config(timm.get_pretrained_cfg(name).to_dict()))
+    return path, prepare, torchvision.models.ViT_B_16_Weights.IMAGENET1K_V1.meta["categories"]  # the same, in order
 
 
 def fetch_transformers(name: str) -> tuple:
-    """Their weights, their transform, the names of the classes."""
     import transformers
+    from huggingface_hub import hf_hub_download
 
-    theirs = transformers.ViTForImageClassification.from_pretrained(name)
+    path, labels = hf_hub_download(name, "model.safetensors"), transformers.AutoConfig.from_pretrained(name).id2label
     prepare = transformers.AutoImageProcessor.from_pretrained(name)
-    classes = [theirs.config.id2label[i] for i in range(theirs.config.num_labels)]
-    return theirs.state_dict(), lambda photo: prepare(photo, return_tensors="pt")["pixel_values"][0], classes
+    classes = [labels[i] for i in range(len(labels))]
+    return path, lambda photo: prepare(photo, return_tensors="pt")["pixel_values"][0], classes

@@ -78,19 +78,24 @@ def traits(config: ViTConfig) -> dict:
 
 def simplest(config: RelativeConfig) -> ViTConfig:
     """The plain config, where none of the four fields says anything else than the paper."""
-    if traits(config) != traits(ViTConfig):
-        return config
-    return ViTConfig(**{field.name: getattr(config, field.name) for field in fields(ViTConfig)})
+    plain = ViTConfig(**{field.name: getattr(config, field.name) for field in fields(ViTConfig)})
+    return plain if traits(plain) == traits(config) else config
+
+
+def config_of(model: ViT) -> ViTConfig:
+    """Its config, or a TypeError: foreign weights and files meet only what has one."""
+    if not hasattr(model, "config") or not hasattr(model, "state_dict"):
+        raise TypeError(f"model: expected a ViT, got {type(model).__name__}")
+    return model.config
 
 
 def parts_of(model: ViT) -> dict[str, Tensor]:
     """The model's state dict, as views, with names of their own for registers and a norm after the mean."""
-    state, c = dict(model.state_dict()), traits(model.config)
-    if c["num_registers"]:
+    has, state = traits(config_of(model)), dict(model.state_dict())
+    if R := has["num_registers"]:
         tokens = state.pop("cls_token.token")  # (1, 1+R, D), or (1, R, D)
-        split = tokens.shape[1] - c["num_registers"]
-        state |= {"cls_token.token": tokens[:, :split]} if split else {}
-        state["registers.token"] = tokens[:, split:]
-    if c["norm_last"]:
+        state |= {"cls_token.token": tokens[:, :-R]} if tokens.shape[1] > R else {}
+        state["registers.token"] = tokens[:, -R:]
+    if has["norm_last"]:
         state = {name.replace("head.norm.", "head.fc_norm."): tensor for name, tensor in state.items()}
     return state

@@ -13,37 +13,30 @@ from torch import Tensor, nn
 
 from ..heatmaps import glow, overlay
 from ..interpret import attention_maps, attention_row
-from ..plots import as_picture
+from ..plots import Place, as_picture
 
 
 class AttentionExplorer(anywidget.AnyWidget):
-    """A picture (C, H, W), and the weights `row(layer, head, patch)` (rows*columns) that light up over it.
-
-    `patch` (from 0), `layer` and `head` (from 1) can be read and set in Python while the widget is shown. Made by
-    `explore_model` and `explore_block`. Where no widget runs, a static picture of the same is shown.
-    """
+    """A picture (C, H, W), and the weights `row(layer, head, patch)` (rows*columns) that light up over it."""
 
     _esm = Path(__file__).with_name("explorer.js")
     _ipython_display_ = None  # ipywidgets 7 would take the static picture away
-    patch, layer, head = (traitlets.Int(n).tag(sync=True) for n in (0, 1, 1))
-    rows, columns, layers, heads = (traitlets.Int(min=1).tag(sync=True) for _ in range(4))
-    width, height = (traitlets.Int(1).tag(sync=True) for _ in range(2))
+    patch, layer, head = (traitlets.Int(n).tag(sync=True) for n in (0, 1, 1))  # to be read and set in Python, too
+    rows, columns, layers, heads, width, height = (traitlets.Int(min=1).tag(sync=True) for _ in range(6))
     picture, title = (traitlets.Unicode().tag(sync=True) for _ in range(2))
     row, colours = (traitlets.Bytes().tag(sync=True) for _ in range(2))
     shown = traitlets.Int(0).tag(sync=True)  # the patch that `row` and `colours` belong to
 
-    def __init__(
-        self, image: Tensor, grid: tuple[int, int], layers: int, heads: int, row: Callable[..., Tensor], title: str
-    ):
+    def __init__(self, image: Tensor, grid: Place, layers: int, heads: int, row: Callable[..., Tensor], title: str):
         self._weights = row
         grey = Image.fromarray((as_picture(image).mean(-1) * 255).round().astype("uint8"))
         scale = 448 / max(grey.size)
         resample = Image.Resampling.NEAREST if scale > 4 else Image.Resampling.BICUBIC
         self._picture = grey.resize([round(side * scale) for side in grey.size], resample)
         self._limits = {"patch": (0, grid[0] * grid[1] - 1), "layer": (1, layers), "head": (1, heads)}
-        sizes = {"rows": grid[0], "columns": grid[1], "layers": layers, "heads": heads}
-        sizes |= {"width": self._picture.width, "height": self._picture.height}
-        super().__init__(picture=f"data:image/png;base64,{_png(self._picture)}", title=title, **sizes)
+        sizes = {"rows": grid[0], "columns": grid[1], "width": self._picture.width, "height": self._picture.height}
+        url = f"data:image/png;base64,{_png(self._picture)}"
+        super().__init__(picture=url, title=title, layers=layers, heads=heads, **sizes)
         self._update()
 
     @traitlets.validate("patch", "layer", "head")
@@ -53,13 +46,11 @@ class AttentionExplorer(anywidget.AnyWidget):
             raise ValueError(f"{proposal['trait'].name}: expected {low} to {high}, got {proposal['value']}")
         return proposal["value"]
 
-    def _map(self) -> Tensor:
-        return self._weights(self.layer, self.head, self.patch).detach().float().cpu().reshape(self.rows, self.columns)
-
     @traitlets.observe("patch", "layer", "head")
     def _update(self, change=None):
-        weights = self._map()
-        colours = (glow(weights) * 255).round().astype("uint8")
+        weights = self._weights(self.layer, self.head, self.patch).detach().float().cpu()
+        self._map = weights.reshape(self.rows, self.columns)
+        colours = (glow(self._map) * 255).round().astype("uint8")
         with self.hold_sync():  # together, or the page would draw one with the other's
             self.row, self.colours, self.shown = weights.numpy().tobytes(), colours.tobytes(), self.patch
 
@@ -67,7 +58,7 @@ class AttentionExplorer(anywidget.AnyWidget):
         """The widget for whoever can run it, and a picture with words for everyone else."""
         shown = super()._repr_mimebundle_(**kwargs)
         data, metadata = shown if isinstance(shown, tuple) else (shown, {})
-        still = overlay(self._picture, self._map(), divmod(self.patch, self.columns))
+        still = overlay(self._picture, self._map, divmod(self.patch, self.columns))
         alt = f"{self.title}: what patch {self.patch} looks at in layer {self.layer}, head {self.head}."
         data = dict(data or {}) | {"image/png": _png(Image.fromarray((still * 255).astype("uint8"))), "text/plain": alt}
         return data, dict(metadata) | {"image/png": {"alt": alt}}
@@ -91,18 +82,14 @@ def explore_model(model: nn.Module, image: Tensor, title: str = "A picture and i
 
 
 def explore_block(
-    attention: nn.Module, tokens: Tensor, image: Tensor, grid: tuple[int, int], title: str = "A picture and its patches"
+    attention: nn.Module, tokens: Tensor, image: Tensor, grid: Place, title: str = "A picture and its patches"
 ) -> AttentionExplorer:
-    """One attention layer, for the `tokens` (N, D) that enter it, patches only, and their picture (C, H, W).
-
-    A row is computed when it is asked for: 64x64 patches have 16 million weights a head.
-    """
+    """One attention layer, for the `tokens` (N, D) that enter it, patches only, and their picture (C, H, W)."""
     n = torch.Size(grid).numel()
-    if tokens.ndim != 2 or min(grid) < 1 or len(tokens) != n:
-        expected = f"({n}, D) for grid={grid}, no class token"
-        raise ValueError(f"tokens: expected {expected}, got {tuple(tokens.shape)}")
+    if tokens.ndim != 2 or len(grid) != 2 or min(grid) < 1 or len(tokens) != n:
+        raise ValueError(f"tokens: expected ({n}, D) for grid={grid}, no class token, got {tuple(tokens.shape)}")
 
-    def row(layer: int, head: int, patch: int) -> Tensor:
+    def row(_: int, head: int, patch: int) -> Tensor:  # when asked for: 64x64 patches have 16 million weights a head
         return attention_row(attention, tokens[None], patch)[0, head - 1]
 
     return AttentionExplorer(image, grid, 1, attention.num_heads, row, title)
