@@ -43,6 +43,9 @@ def test_the_package_reads_in_an_evening():
     assert max(lines.values()) <= 250 and max(tests.values()) <= 300
     assert sum(lines[f"{name}.py"] for name in MODEL) <= 450
     assert sum(n for name, n in lines.items() if not name.startswith("checks/")) <= 2720
+    engine = ("engine", "observe", "mistakes/__init__")  # the rest says in words what was seen; solutions are data
+    assert sum(lines[f"checks/{name}.py"] for name in engine) <= 500
+    assert sum(n for name, n in lines.items() if re.match(r"checks/(?!solutions/\d)", name)) <= 1060
 
 
 def test_the_house_is_what_the_readme_says():
@@ -101,6 +104,7 @@ def test_the_top_level_holds_what_the_readme_names():
         "LICENSE",
         "pyproject.toml",
         "environment.yml",
+        "CONTRIBUTING.md",
         "nbgrader_config.py",
         "conftest.py",
         "notebooks",

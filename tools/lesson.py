@@ -7,6 +7,8 @@ from pathlib import Path
 
 import nbformat
 
+from vit_tutorial import checks
+
 ROOT = Path(__file__).parents[1]
 LESSONS = sorted((ROOT / "notebooks").glob("[0-9][0-9]_*.ipynb"))
 CELL_KEYS = {"jupyter", "nbgrader", "slideshow", "tags", "cellView"}  # what a cell's metadata may hold
@@ -72,6 +74,15 @@ def refresh(notebook: nbformat.NotebookNode, lesson: str) -> None:
             if len(ast.parse(cells[-1].source).body) > 1:  # the rest of the cell would be lost
                 raise ValueError(f"lesson {lesson}: the cell that defines {name} must hold nothing else")
             cells[-1].source = definition(source)
+    for cell in notebook.cells:  # the solutions of the exercises stand beside their checks
+        if cell.metadata.get("nbgrader", {}).get("solution"):
+            cell.source = solutions(lesson)[re.search(r"^(?:class|def) (\w+)", cell.source, re.M)[1]]
+
+
+def solutions(lesson: str) -> dict[str, str]:
+    """The source of the functions and classes that solve a lesson's exercises, by their own names."""
+    own = [exercise for exercise in checks.EXERCISES.values() if exercise.lesson == lesson]
+    return {exercise.solution.__name__: exercise.source.rstrip() for exercise in own}
 
 
 def stamp(notebook: nbformat.NotebookNode, name: str, repository: str | None) -> None:

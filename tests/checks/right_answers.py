@@ -10,8 +10,10 @@ from timm.layers import resample_abs_pos_embed
 from torch import nn
 
 import vit_tutorial as vt
-from vit_tutorial.checks.tokens import RegisterTokens
+from vit_tutorial import checks
 from vit_tutorial.weights.dialects import TIMM, their_name
+
+RegisterTokens = checks.EXERCISES["register_tokens"].solution
 
 
 def right_patchify(x, P):

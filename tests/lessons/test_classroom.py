@@ -1,5 +1,6 @@
 """README's nbgrader commands on two lessons: what students are given, and what autograding says of two of them."""
 
+import html
 import os
 import re
 import shutil
@@ -63,14 +64,33 @@ def test_the_student_edition_has_open_stubs_and_no_solution(classroom):
                 exec(f"{stub}\n{check}", {"checks": checks, "nn": torch.nn, "torch": torch})
 
 
-def test_autograding_gives_all_points_for_our_solutions_and_none_for_the_stubs(classroom):
+def test_autograding_gives_points_for_each_exercise_and_feedback_names_the_mistake(classroom):
     folder, run = classroom
     (folder / "notebooks" / "00_overview.ipynb").unlink()  # one lesson will do
     run("generate_assignment")
-    shutil.copytree(folder / "notebooks", folder / "build" / "submitted" / "ada" / "notebooks")
-    shutil.copytree(folder / "build" / "student" / "notebooks", folder / "build" / "submitted" / "bob" / "notebooks")
+    submitted, student = folder / "build" / "submitted", folder / "build" / "student" / "notebooks"
+    shutil.copytree(folder / "notebooks", submitted / "ada" / "notebooks")
+    shutil.copytree(student, submitted / "bob" / "notebooks")
+    shutil.copytree(folder / "notebooks", submitted / "eve" / "notebooks")
+    path = submitted / "eve" / "notebooks" / "02_cls_token.ipynb"  # all right but for one exercise
+    lesson = nbformat.read(path, as_version=4)
+    first, _ = (c for c in lesson.cells if c.metadata.get("nbgrader", {}).get("solution"))
+    assert first.source.count("[token, tokens]") == 1
+    first.source = first.source.replace("[token, tokens]", "[tokens, token]")
+    nbformat.write(lesson, path)
     run("autograde")
+    run("generate_feedback")
     with Gradebook(f"sqlite:///{folder}/gradebook.db") as gradebook:
         scores = {s.student.id: s.score for s in gradebook.assignment_submissions("notebooks")}
-        assert scores == {"ada": gradebook.find_assignment("notebooks").max_score, "bob": 0}
-        assert scores["ada"] > 0
+        full = gradebook.find_assignment("notebooks").max_score
+    lost = next(c.metadata.nbgrader.points for c in lesson.cells if "checks.cls_token(My" in c.source)
+    assert scores == {"ada": full, "bob": 0, "eve": full - lost} and 0 < lost < full
+    feedback = {
+        name: (folder / "build" / "feedback" / name / "notebooks" / "02_cls_token.html").read_text() for name in scores
+    }
+    sentence = next(
+        e.sentence for e in checks.cls_token.edits if ("[token, tokens]", "[tokens, token]") in e.replacements
+    )
+    said = html.unescape(re.sub(r"<[^>]+>", "", feedback["eve"]))
+    assert f"MyClsToken: {sentence}" in said and "Traceback (most recent call last)" not in said
+    assert "nothing is written yet" in feedback["bob"] and sentence not in html.unescape(feedback["ada"])

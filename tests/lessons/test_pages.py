@@ -9,7 +9,7 @@ from pathlib import Path
 
 import nbformat
 import readme
-from lesson import CELL_KEYS, FOLDED, LESSONS, opening
+from lesson import CELL_KEYS, FOLDED, LESSONS, opening, solutions
 from nbconvert import HTMLExporter
 
 from vit_tutorial import checks
@@ -137,11 +137,11 @@ def test_exercises_have_card_solution_and_check(lesson):
     card = r"### Exercise (\d) · .+?\n+\*\*What:\*\* .+?\*\*Why it matters:\*\* .+?"
     card += r"difficulty [1-5] of 5 · \d+ minutes.+?<summary>Hint</summary>"
     cards = re.findall(card, lesson.prose, re.S)
-    solutions = [c for c in lesson.code if "### BEGIN SOLUTION" in c.source]
+    solved = [c for c in lesson.code if "### BEGIN SOLUTION" in c.source]
     checked = [c for c in lesson.code if c.metadata.get("nbgrader", {}).get("grade")]
     assert cards == [str(n + 1) for n in range(len(cards))] and 2 <= len(cards) <= 3
-    assert len(solutions) == len(checked) == len(cards)
-    for solution, check in zip(solutions, checked, strict=True):
+    assert len(solved) == len(checked) == len(cards)
+    for solution, check in zip(solved, checked, strict=True):
         wanted = {"schema_version": 3, "solution": True, "grade": False, "locked": False, "task": False}
         assert wanted.items() <= solution.metadata.nbgrader.items()
         assert FOLDED.items() <= solution.metadata.items()
@@ -149,8 +149,8 @@ def test_exercises_have_card_solution_and_check(lesson):
         wanted = {"schema_version": 3, "solution": False, "grade": True, "locked": True, "task": False}
         assert wanted.items() <= check.metadata.nbgrader.items() and check.metadata.nbgrader.points > 0
         function, argument = re.fullmatch(r"checks\.(\w+)\((\w+)\)", check.source).groups()
-        assert function in checks.__all__
-        assert re.search(rf"(def|class) {argument}\b", solution.source)
+        assert function in checks.EXERCISES
+        assert solution.source == solutions(lesson.path.stem[:2])[argument]  # the code beside the check
     grade_ids = [c.metadata.nbgrader.grade_id for c in lesson.code if "nbgrader" in c.metadata]
     assert len(grade_ids) == len(set(grade_ids))
 
@@ -158,7 +158,7 @@ def test_exercises_have_card_solution_and_check(lesson):
 def test_every_check_is_used_by_one_lesson():
     text = "\n".join(path.read_text(encoding="utf-8") for path in LESSONS)
     used = re.findall(r'"checks\.(\w+)\(\w+\)"', text)
-    assert sorted(used) == sorted(checks.__all__)
+    assert sorted(used) == sorted(checks.EXERCISES)
 
 
 # --- around the lessons ---

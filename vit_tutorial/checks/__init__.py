@@ -1,47 +1,22 @@
 """A check for every exercise: `checks.patchify(my_patchify)` prints one line, or says what is wrong.
 
-Each takes the learner's own function or class, tries it on several shapes beside the reference, and raises an
-AssertionError that names the mistake: the known ones by a sentence, others by the first difference.
+Each is an Exercise: it takes the learner's own function or class, tries it beside the solution, and where they differ
+beside the solution with known mistakes in it. CONTRIBUTING.md says how an exercise is added, catalogue.md lists the
+mistakes. `predict` answers the guesses of the lessons' Predict cells.
 """
 
-from .blocks import encoder_block, layer_norm, mlp
-from .foreign import fit_positions, regroup_qkv, timm_name
-from .heads import attention, masked_attention, multi_head_attention
-from .looking import attention_distance, attention_map, rollout
-from .models import count_macs, count_parameters, head, mean_pool, vit
-from .pictures import conv_from_linear, normalise, num_tokens, patchify, unpatchify
-from .tokens import cls_token, position_embedding, register_tokens, resize_positions, sincos1d
-from .training import confusion_matrix, parameter_groups, schedule
+import importlib
+from pathlib import Path
 
-__all__ = [
-    "attention",
-    "attention_distance",
-    "attention_map",
-    "cls_token",
-    "confusion_matrix",
-    "conv_from_linear",
-    "count_macs",
-    "count_parameters",
-    "encoder_block",
-    "fit_positions",
-    "head",
-    "layer_norm",
-    "masked_attention",
-    "mean_pool",
-    "mlp",
-    "multi_head_attention",
-    "normalise",
-    "num_tokens",
-    "parameter_groups",
-    "patchify",
-    "position_embedding",
-    "register_tokens",
-    "regroup_qkv",
-    "resize_positions",
-    "rollout",
-    "schedule",
-    "sincos1d",
-    "timm_name",
-    "unpatchify",
-    "vit",
-]
+from .engine import Exercise, Wrong
+from .predict import predict
+
+LESSONS = sorted(path.stem for path in (Path(__file__).parent / "solutions").glob("[0-9][0-9].py"))
+EXERCISES: dict[str, Exercise] = {}
+for _lesson in LESSONS:
+    EXERCISES |= importlib.import_module(f"{__name__}.solutions.{_lesson}").EXERCISES
+for _name, _exercise in EXERCISES.items():
+    _exercise.name = _name
+globals().update(EXERCISES)
+
+__all__ = ["EXERCISES", "Exercise", "Wrong", "predict", *EXERCISES]

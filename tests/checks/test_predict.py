@@ -1,0 +1,65 @@
+"""Predictions: the answers are what the code computes, a guess gets its reason, and the value is never told."""
+
+import math
+import re
+
+import nbformat
+import pytest
+import torch
+import torch.nn.functional as F
+from einops import rearrange
+from lesson import LESSONS
+from torch import nn
+
+import vit_tutorial as vt
+from vit_tutorial import checks
+from vit_tutorial.checks.predict import TABLES, near, plain, table
+
+SPACE = {"torch": torch, "nn": nn, "F": F, "math": math, "rearrange": rearrange, "vt": vt}
+
+
+@pytest.mark.parametrize("name", table())
+def test_the_answer_is_what_the_code_computes(name):
+    entry = table()[name]
+    assert near(plain(entry["answer"]), plain(eval(entry["computed"], SPACE)), 1e-6 + entry.get("within", 0) / 10)
+
+
+@pytest.mark.parametrize("name", table())
+def test_a_guess_gets_its_reason_and_never_the_value(name, capsys):
+    entry = table()[name]
+
+    def said(guess):
+        checks.predict(name, guess)
+        return capsys.readouterr().out
+
+    assert said(entry["answer"]).startswith("Right.")
+    assert said(...).startswith("Your guess, please")
+    sentences = [entry["otherwise"]]
+    for wrong in entry["wrong"]:
+        guess = wrong.get("guess", wrong.get("above", 0) * 2 if "above" in wrong else wrong.get("below", 0) / 2 - 1e-9)
+        assert said(guess) == f"Not so. {wrong['because']}\n"
+        sentences.append(wrong["because"])
+    assert len(sentences) >= 3
+    value = re.escape(str(entry["answer"]).strip("[]"))
+    for sentence in sentences:
+        assert not re.search(rf"(?<![\w.,]){value}(?![\w]|[.,]\d)", sentence.replace(",", "")), sentence
+
+
+def test_a_guess_of_another_kind_is_told_so_and_an_unknown_name_is_refused(capsys):
+    name = next(name for name, entry in table().items() if isinstance(entry["answer"], int))
+    for guess, words in [("four", "The answer is a number; yours is a str"), ((1, 2), "yours is a tuple")]:
+        checks.predict(name, guess)
+        assert words in capsys.readouterr().out
+    with pytest.raises(ValueError, match=f"there is no prediction '{name[:-1]}'; did you mean '{name}'"):
+        checks.predict(name[:-1], 1)
+
+
+def test_names_are_unique_and_each_is_asked_for_by_one_lesson():
+    files = sorted(TABLES.glob("*.toml"))
+    names = [name for path in files for name in re.findall(r"^\[([\w-]+)\]$", path.read_text(encoding="utf-8"), re.M)]
+    assert len(names) == len(set(names))
+    asked = []
+    for path in LESSONS:
+        for cell in nbformat.read(path, as_version=4).cells:
+            asked += re.findall(r'^checks\.predict\("([\w-]+)", \.\.\.\)$', cell.source, re.M)
+    assert sorted(asked) == sorted(table())

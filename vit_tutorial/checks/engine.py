@@ -1,0 +1,216 @@
+"""An exercise checks an answer: beside the solution, and where they differ beside the solution with known mistakes.
+
+A mistake is an edit in the solution's text and the sentence that names it. What gives the very same results as the
+answer, on all cases, is what the answer does: one edit, or two, and the fewest explain it. See CONTRIBUTING.md.
+"""
+
+import copy
+import functools
+import inspect
+import itertools
+import textwrap
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import torch
+from torch import nn
+
+from . import describe, mistakes
+from .observe import COMPUTED, Fact, Made, agree, facts, finite, made, tensors
+from .relation import transformed
+
+
+class Wrong(AssertionError):
+    """What is wrong with an answer. A notebook shows the message alone; elsewhere it is an AssertionError."""
+
+    hint = ""
+
+    def _render_traceback_(self, *_) -> list[str]:  # IPython asks for it
+        return [f"{self}{self.hint}"]
+
+
+class Exercise:
+    """A check: called with an answer it prints one line, or raises Wrong with what the answer does instead.
+
+    Args:
+        solution: the function or class that the lesson's folded cell shows.
+        cases: for a function its arguments; for a class the constructor's, then the inputs of one or more calls.
+        run: how an answer is called with a case, where that is not `answer(*case)`.
+        gradients: whether they must arrive at inputs and parameters.
+        start: for a class, module -> statements about its start values, and whether they hold.
+        more: answer -> further statements, and whether they hold.
+    """
+
+    def __init__(
+        self,
+        solution: Callable,
+        cases: list[tuple],
+        *,
+        run: Callable | None = None,
+        gradients: bool = True,
+        start: Callable[[nn.Module], dict[str, bool]] = finite,
+        more: Callable[[Callable], dict[str, bool]] | None = None,
+    ):
+        self.solution, self.cases, self.gradients, self.start, self.more = solution, cases, gradients, start, more
+        self.is_class = isinstance(solution, type)
+        self.run = run or (lambda answer, *arguments: answer(*arguments))
+        target = run or (solution.forward if self.is_class else solution)
+        self.names = [*inspect.signature(target).parameters][bool(run or self.is_class) :]
+        self.lesson = solution.__module__.rpartition(".")[2]
+        self.name, self.failures = "", 0  # the table knows the name
+        self.memory: dict[str, Iterator[Fact]] = {}  # what is seen of a source, as far as anybody asked
+        self.built: dict[tuple[str, int], Made] = {}  # modules by the text before forward, and case
+        self.__doc__ = f"Lesson {self.lesson}: {inspect.getdoc(solution)}"
+
+    @functools.cached_property
+    def source(self) -> str:
+        return textwrap.dedent(inspect.getsource(self.solution))
+
+    @functools.cached_property
+    def edits(self) -> list[mistakes.Edit]:
+        return mistakes.read(self.lesson)[self.name]
+
+    @functools.cache  # noqa: B019 - an exercise lives as long as the process
+    def wanted(self, case: int) -> dict[str, tuple[int, ...]]:
+        """The solution's parameters by name: their shapes."""
+        model = self.solution(*self.cases[case][0])
+        return {name: tuple(value.shape) for name, (*_, value) in tensors(model).items()}
+
+    def of(self, source: str) -> Callable:
+        """The function or class that a source defines, with what the solution's module imports."""
+        space = dict(inspect.getmodule(self.solution).__dict__)
+        exec(compiled(source), space)
+        return space[self.solution.__name__]
+
+    def fresh(self, source: str) -> Iterator[Fact]:
+        """The facts of the solution or of an edited one; what has the same __init__ shares a built module."""
+        answer, head = self.of(source), source.partition("    def forward")[0]
+
+        def make(case: int) -> Made:
+            if (head, case) not in self.built:
+                self.built[head, case] = made(self, answer, case)
+            shared = self.built[head, case]
+            if not isinstance(shared.module, nn.Module):
+                return shared
+            module, own = answer.__new__(answer), vars(shared.module)
+            vars(module).update({key: copy.copy(x) if isinstance(x, dict) else x for key, x in own.items()})
+            return shared._replace(module=module)
+
+        return facts(self, answer, make)
+
+    def seen(self, source: str) -> Iterator[Fact]:
+        """The same, kept: none is found out twice."""
+        if source not in self.memory:
+            self.memory[source] = itertools.tee(self.fresh(source), 1)[0]
+        return copy.copy(self.memory[source])
+
+    @functools.cached_property
+    def kinds(self) -> list[str]:
+        """What each edit changes: the "parts" of a class, the "result", or only what goes on "beside"."""
+        right, found = list(self.seen(self.source)), []
+        for edit in self.edits:
+            one = list(itertools.islice(self.seen(edit(self.source)), 1))
+            beside = "beside" if level(right, self.seen(edit(self.source))) else "result"
+            found.append("parts" if self.is_class and not level(one, right[:1]) else beside)
+        return found
+
+    def pairs(self, worth: Callable[[int, int], bool] = lambda i, j: True) -> Iterator[tuple[list[str], str]]:
+        """Sentences and source of two mistakes at once, where both can be made and are worth the look."""
+        for (i, a), (j, b) in itertools.combinations(enumerate(self.edits), 2):
+            text = a.sentence != b.sentence and worth(i, j) and (b(a(self.source)) or a(b(self.source)))
+            if text and compiled(text):
+                yield [a.sentence, b.sentence], text
+
+    def __call__(self, answer: Callable) -> None:
+        """Print one line if the answer is right, raise Wrong if it is not."""
+        who = getattr(answer, "__name__", "<lambda>").replace("<lambda>", self.name)
+        # gradients wherever it is called, and nobody else's random numbers
+        with warnings.catch_warnings(action="ignore"), torch.enable_grad(), torch.random.fork_rng(devices=[]):
+            sentences = self.diagnose(answer)
+        if not sentences:
+            self.failures = 0
+            print(f"{who}: right, on {len(self.cases)} cases")
+            return
+        self.failures += 1
+        numbered = [f"({i}) {sentence}" for i, sentence in enumerate(sentences, 1)]
+        error = Wrong(f"{who}: {sentences[0] if len(sentences) == 1 else ' '.join(numbered)}")
+        error.hint = "\nStuck? The exercise's card has a hint, folded." * (self.failures >= 3)
+        raise error
+
+    def diagnose(self, answer: Callable) -> list[str]:
+        """What is wrong with an answer, a sentence each; nothing if it is right."""
+        if unfit := describe.unfit(self, answer):
+            return [unfit]
+        alias = made(self, answer, 0).alias if self.is_class else {}
+        got, right = list(facts(self, answer)), list(self.seen(self.source))
+        return describe.renamed(alias) + ([] if level(got, right) == "all" else self.explain(got, right, answer))
+
+    def explain(self, got: list[Fact], right: list[Fact], answer: Callable) -> list[str]:
+        """The fewest edits that do what the answer does; where there are none, what can be seen."""
+        singles = [(edit.sentence, edit(self.source)) for edit in self.edits]
+        fits = [level(got, self.seen(source)) for _, source in singles]
+        if not level(got, right) and only_stops(got, right):
+            # two exceptions may have two causes: they are evidence if all say the same, and some cases are right
+            some = any(fact.kind == "result" and not isinstance(fact.value, Exception) for fact in got)
+            named = [edited for edited, fit in zip(singles, fits, strict=True) if fit and some]
+            said = [says for says, source in named if stops(got) == stops(self.seen(source))]
+            return said[:1] or describe.difference(self, got, right, answer)
+        if "all" in fits:
+            return [singles[fits.index("all")][0]]
+        if level(got, right):
+            return describe.beside(got, right)
+        same_parts = not self.is_class or agree(got[0], right[0])
+
+        def worth(i: int, j: int) -> bool:
+            kinds = {self.kinds[i], self.kinds[j]}
+            if "beside" in kinds:  # the other computes what the answer computes
+                return bool(fits[i] or fits[j])
+            return ("parts" in kinds) != same_parts
+
+        both = [says for says, source in self.pairs(worth) if level(got, self.fresh(source)) == "all"]
+        if said := describe.alternatives(both):
+            return said
+        for (says, source), fit in zip(singles, fits, strict=True):
+            if fit:
+                return [says, *describe.beside(got, self.seen(source))]
+        for says, source in [("", self.source), *singles]:
+            if seen := transformed(self, got, self.seen(source), not says):
+                return [*filter(None, [says]), seen]
+        stopped = {fact.case for fact in got if fact.kind in COMPUTED and isinstance(fact.value, Exception)}
+        rest, ours = ([fact for fact in seen if fact.case not in stopped] for seen in (got, right))
+        for says, source in [("", self.source), *singles] if stopped and rest else []:
+            candidate = [fact for fact in self.seen(source) if fact.case not in stopped]  # where it does not stop
+            if level(rest, candidate) == "all" and (not says or level(ours, candidate) != "all"):
+                return [*filter(None, [says]), *describe.difference(self, got, right, answer, stopped)]
+        return describe.difference(self, got, right, answer)
+
+
+def only_stops(got: list[Fact], right: list[Fact]) -> bool:
+    """Whether nothing is wrong but that it stops."""
+    both = itertools.zip_longest(got, right)
+    return all(a and (isinstance(a.value, Exception) or (b and a[:2] == b[:2] and agree(a, b))) for a, b in both)
+
+
+@functools.cache
+def compiled(source: str) -> Any:
+    """Its code, or None where two edits together are no Python."""
+    try:
+        return compile(source, "<solution>", "exec")
+    except SyntaxError:
+        return None
+
+
+def stops(seen: Iterable[Fact]) -> list[str]:
+    """What the exceptions say."""
+    return [str(fact.value) for fact in seen if isinstance(fact.value, Exception)]
+
+
+def level(got: Iterable[Fact], candidate: Iterable[Fact]) -> str | None:
+    """Whether two see the same: "all" of it, or at least what is "computed"; stops at the first that differs."""
+    for a, b in itertools.zip_longest(got, candidate):
+        if not (a and b and a[:2] == b[:2]):
+            return None
+        if not agree(a, b):
+            return None if a.kind in COMPUTED else "computed"
+    return "all"

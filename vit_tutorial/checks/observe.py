@@ -1,0 +1,245 @@
+"""What a check looks at: results, arguments, gradients, parameters, start values, training mode, as a list of facts."""
+
+import functools
+import zlib
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+
+COMPUTED = ("built", "parts", "result")  # kinds of facts; the others go on beside the computation
+
+
+class Fact(NamedTuple):
+    """One thing seen: what kind, of which case, and the value or the exception in its place."""
+
+    kind: str  # "built", "parts", "result", "changed", "gradient", "train", "start" or "more"
+    case: int
+    value: Any
+
+
+class Unfit(Exception):
+    """A result of the wrong kind altogether; the text is the sentence for it."""
+
+
+@functools.lru_cache(4096)
+def numbers(shape: tuple[int, ...], seed: int = 0) -> Tensor:
+    """Normal random numbers that are the same for everyone; never written to."""
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
+
+
+def attempt(function: Callable, *arguments, seed: int = 0) -> Any:
+    """What comes back, or the exception; random numbers are the same for everyone."""
+    torch.default_generator.manual_seed(seed)  # torch.manual_seed asks each kind of device, longer than a case takes
+    try:
+        return function(*arguments)
+    except Exception as error:
+        return error
+
+
+def tensors(module: nn.Module) -> dict[str, tuple[str, nn.Module, str, Tensor]]:
+    """Parameters, buffers and tensors kept as plain attributes, by dotted name: kind, owner, attribute, tensor."""
+    found = {}
+    for path, owner in module.named_modules():
+        for kind, held in (("parameter", owner._parameters), ("buffer", owner._buffers), ("tensor", vars(owner))):
+            for name, value in held.items():
+                if isinstance(value, Tensor):
+                    found[f"{path}.{name}".lstrip(".")] = (kind, owner, name, value)
+    return found
+
+
+def fill(module: nn.Module, names: Mapping[str, str] = MappingProxyType({}), also: Container[str] = ()) -> None:
+    """Random non-zero numbers that depend on a tensor's name and shape alone: zeros hide mistakes.
+
+    They go into the parameters, under their names in `names`, and into buffers and plain tensors named in `also`.
+    """
+    for name, (kind, owner, attribute, value) in tensors(module).items():
+        if value.is_floating_point() and (kind == "parameter" or name in also):
+            seed = zlib.crc32(names.get(name, name).encode())
+            new = 0.5 * numbers(tuple(value.shape), seed).to(value.dtype)
+            if kind == "tensor":
+                setattr(owner, attribute, new.requires_grad_(value.requires_grad))
+            else:
+                value.data = new
+
+
+class Run(NamedTuple):
+    """One call: what came back, the arguments that it overwrote, and what gradients are asked of."""
+
+    result: Any
+    changed: list[str]
+    leaves: dict[str, Tensor]
+
+
+def run(call: Callable, names: Sequence[str], arguments: Sequence, gradients: bool) -> Run:
+    """Call with copies, outside no_grad, as a learner would."""
+    leaves, passed = {}, []
+    for name, given in zip(names, arguments, strict=True):
+        copy = given.clone() if isinstance(given, Tensor) else given
+        if gradients and isinstance(given, Tensor) and given.is_floating_point():
+            leaves[name] = copy.requires_grad_()
+            copy = copy.clone()  # no leaf: `x += 1` is refused for leaves, and so would pass unseen
+        passed.append(copy)
+    result = attempt(call, *passed)
+    if isinstance(result, Tensor) and (
+        result.layout != torch.strided or result.device.type != "cpu" or result.is_complex()
+    ):
+        found = f"{result.layout}, {result.dtype}, on {result.device}"
+        result = Unfit(f"a plain tensor of real numbers where the arguments are is asked for; this is one of {found}.")
+    changed = [
+        name
+        for name, given, after in zip(names, arguments, passed, strict=True)
+        if isinstance(given, Tensor) and not same(given, after)
+    ]
+    return Run(result, changed, leaves)
+
+
+def gradient(result: Any, leaves: dict[str, Tensor]) -> Any:
+    """The gradient of a fixed weighted sum of the result, by name; 0 where none arrives."""
+    if isinstance(result, Exception):
+        return result
+    if not isinstance(result, Tensor) or not result.requires_grad:
+        return dict.fromkeys(leaves, 0.0)
+    wanted = {name: leaf for name, leaf in leaves.items() if leaf.requires_grad}
+    total = (result * numbers(tuple(result.shape)).to(result.dtype)).sum()
+    found = attempt(lambda: torch.autograd.grad(total, [*wanted.values()], allow_unused=True))
+    if isinstance(found, Exception):
+        return found
+    by_name = {name: 0.0 if g is None else g for name, g in zip(wanted, found, strict=True)}
+    return {name: by_name.get(name, 0.0) for name in leaves}
+
+
+def same(a: Any, b: Any) -> bool:
+    """Equal values, floats up to rounding; exceptions of one type."""
+    if isinstance(a, Tensor) and isinstance(b, Tensor):
+        if a.shape != b.shape or a.dtype != b.dtype:
+            return False
+        a, b = a.detach().double(), b.detach().double()
+        return torch.allclose(a, b, rtol=1e-4, atol=1e-5, equal_nan=True)
+    if isinstance(a, Exception) or isinstance(b, Exception):
+        return type(a) is type(b)
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
+    if isinstance(a, list | tuple) and type(a) is type(b):
+        return len(a) == len(b) and all(same(x, y) for x, y in zip(a, b, strict=True))
+    if isinstance(a, float) and isinstance(b, float):
+        return abs(a - b) <= 1e-6 + 1e-4 * abs(b) or (a != a and b != b)
+    return type(a) is type(b) and bool(a == b) if not isinstance(a, Tensor) else False
+
+
+def same_gradients(a: Any, b: Any) -> bool:
+    """As `same`, up to a thousandth of each gradient's largest number; no gradient is a gradient of zeros."""
+    if not (isinstance(a, dict) and isinstance(b, dict)):
+        return same(a, b)
+    if a.keys() != b.keys():
+        return False
+    for name in a:
+        x, y = (g if isinstance(g, Tensor) else torch.zeros(()) for g in (a[name], b[name]))
+        if x.ndim and y.ndim and x.shape != y.shape:
+            return False
+        far = (x - y).nan_to_num().abs() > 1e-6 + 1e-3 * float(y.nan_to_num().abs().max() if y.numel() else 0)
+        if bool(x.isnan().any()) != bool(y.isnan().any()) or far.any():
+            return False
+    return True
+
+
+def agree(a: Fact, b: Fact) -> bool:
+    """The same was seen."""
+    if a.kind == "parts":
+        return a.value == b.value
+    return (same_gradients if a.kind == "gradient" else same)(a.value, b.value)
+
+
+class Made(NamedTuple):
+    """What a class gave for a case: the module, or what is in its place; its parameters' names to ours; its parts."""
+
+    module: Any
+    alias: dict[str, str]
+    parts: dict[str, tuple[str, tuple[int, ...]]]
+
+
+def made(exercise, answer: Callable, case: int) -> Made:
+    """A class's module for a case, with random numbers in it."""
+    module, wanted = attempt(build, answer, exercise.cases[case][0]), exercise.wanted(case)
+    if not isinstance(module, nn.Module):
+        return Made(module, {}, {})
+    held = {name: (kind, tuple(value.shape)) for name, (kind, *_, value) in tensors(module).items()}
+    names = other_names({name: shape for name, (kind, shape) in held.items() if kind == "parameter"}, held, wanted)
+    fill(module, names, wanted)
+    ours = {names.get(name, name): part for name, part in held.items()}
+    return Made(module, names, {n: ours[n] for n in sorted(ours) if ours[n][0] == "parameter" or n in wanted})
+
+
+def other_names(own: dict[str, tuple], held: dict[str, tuple], wanted: dict[str, tuple]) -> dict[str, str]:
+    """Parameters that are not asked for -> missing ones, of the same shape or the only ones; else their shape."""
+    extra, missing = [name for name in own if name not in wanted], [name for name in wanted if name not in held]
+    if len(extra) == len(missing) == 1:
+        return {extra[0]: missing[0]}
+    found: dict[str, str] = {}
+    for name in missing:
+        fitting = [old for old in extra if own[old] == wanted[name] and old not in found]
+        fitting.sort(key=lambda old: old.rpartition(".")[2] != name.rpartition(".")[2])
+        found |= {old: name for old in fitting[:1]}
+    for old in extra:  # the same for whoever has as many of this shape, whatever their names
+        number = sum(new.startswith(f"extra {own[old]}") for new in found.values())
+        found.setdefault(old, f"extra {own[old]} {number}")
+    return found
+
+
+def facts(exercise, answer: Callable, make: Callable[[int], Made] | None = None) -> Iterator[Fact]:
+    """All that is seen of an answer, one after the other: whoever compares may stop at the first difference.
+
+    First what is computed, for all cases; then, from "changed" on, what goes on beside it. `make` gives the modules.
+    """
+    make, later = make or functools.partial(made, exercise, answer), []
+    for i, case in enumerate(exercise.cases):
+        if not exercise.is_class:
+            seen = run(functools.partial(exercise.run, answer), exercise.names, case, exercise.gradients)
+            later.append((i, None, case, seen))
+            yield Fact("result", i, seen.result)
+            continue
+        one = make(i)
+        if not isinstance(one.module, nn.Module):
+            yield Fact("built", i, one.module)
+            continue
+        yield Fact("parts", i, one.parts)
+        for given in case[1:]:
+            seen = run(one.module.eval(), exercise.names, given, exercise.gradients)
+            later.append((i, one, given, seen))
+            yield Fact("result", i, seen.result)
+    for i, _, _, seen in later:
+        yield Fact("changed", i, seen.changed)
+    for i, one, _, seen in later:
+        if exercise.gradients:
+            own = {} if one is None else tensors(one.module)
+            held = {one.alias.get(name, name): t for name, (kind, *_, t) in own.items() if kind == "parameter"}
+            yield Fact("gradient", i, gradient(seen.result, seen.leaves | held))
+    for i, one, given, _ in later:
+        if one is not None:
+            yield Fact("train", i, run(one.module.train(), exercise.names, given, False).result)
+            yield Fact("start", i, attempt(exercise.start, attempt(build, answer, exercise.cases[i][0])))
+    if exercise.more:
+        yield Fact("more", 0, attempt(exercise.more, answer))
+
+
+class Poisoned(TorchFunctionMode):
+    """What torch.empty gives holds NaN, not whatever lay there."""
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        result = function(*args, **(kwargs or {}))
+        empty = function in (torch.empty, torch.empty_like, Tensor.new_empty) and result.is_floating_point()
+        return result.fill_(torch.nan) if empty else result
+
+
+def build(answer: Callable, arguments: tuple) -> Any:
+    """The module; memory that nobody wrote to holds NaN in it."""
+    with Poisoned():
+        return answer(*arguments)
+
+
+def finite(module: nn.Module) -> dict[str, bool]:
+    """Whether each parameter starts with numbers."""
+    return {name: bool(value.isfinite().all()) for name, value in module.named_parameters()}

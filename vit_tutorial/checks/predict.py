@@ -1,0 +1,87 @@
+"""The answers to a lesson's Predict cells: right, or what would make that guess; never the value, and no grade."""
+
+import difflib
+import functools
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+TABLES = Path(__file__).parent / "predictions"
+
+
+@functools.cache
+def table() -> dict[str, dict]:
+    """All predictions by name: `answer`, how near is right (`within`, a share), and the usual wrong guesses."""
+    found = {}
+    for path in sorted(TABLES.glob("[0-9][0-9].toml")):
+        found |= tomllib.loads(path.read_text(encoding="utf-8"))
+    return found
+
+
+def plain(guess: Any) -> Any:
+    """A guess as the tables hold it: shapes and tensors as lists, words without case and spaces."""
+    if isinstance(guess, Tensor):
+        guess = guess.tolist()
+    if isinstance(guess, tuple | list):
+        return [plain(part) for part in guess]
+    return " ".join(guess.casefold().split()) if isinstance(guess, str) else guess
+
+
+def is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def near(guess: Any, value: Any, within: float) -> bool:
+    """Equal, numbers up to a share of the value."""
+    if is_number(guess) and is_number(value):
+        return abs(guess - value) <= within * abs(value)
+    if isinstance(guess, list) and isinstance(value, list):
+        return len(guess) == len(value) and all(near(a, b, within) for a, b in zip(guess, value, strict=True))
+    return type(guess) is type(value) and guess == value
+
+
+def kind(value: Any) -> str:
+    """What is asked for, in words."""
+    if isinstance(value, list):
+        return "values in round brackets"
+    return {bool: "True or False", str: "a word in quotation marks"}.get(type(value), "a number")
+
+
+def predict(name: str, guess: Any) -> None:
+    """Say whether a guess is right, and if not, what would make it so; nothing is graded, and the value never told.
+
+    Args:
+        name: as it stands in the lesson's cell.
+        guess: a number, a word, True or False, a shape; `...` asks for one.
+
+    Raises:
+        ValueError: no prediction has this name.
+    """
+    if name not in table():
+        meant = difflib.get_close_matches(str(name), table(), 1)
+        raise ValueError(f"name: there is no prediction {name!r}" + f"; did you mean {meant[0]!r}?" * bool(meant))
+    entry = table()[name]
+    answer, given = plain(entry["answer"]), plain(guess)
+    within = entry.get("within", 0.0)
+    shaped = (isinstance(answer, list) and isinstance(given, list)) or (is_number(answer) and is_number(given))
+    if guess is ...:
+        print(f"Your guess, please: {kind(answer)} in place of the dots, and run the cell again.")
+    elif near(given, answer, within):
+        print(f"Right. {entry.get('right', '')}".strip())
+    elif not shaped and type(given) is not type(answer):
+        print(f"The answer is {kind(answer)}; yours is a {type(guess).__name__}.")
+    else:
+        print(f"Not so. {reason(entry, given, within)}")
+
+
+def reason(entry: dict, guess: Any, within: float) -> str:
+    """What would make this guess, from the table, or the question once more."""
+    for wrong in entry["wrong"]:
+        above, below = wrong.get("above", guess), wrong.get("below", guess)
+        if "guess" in wrong and near(guess, plain(wrong["guess"]), within):
+            return wrong["because"]
+        if "guess" not in wrong and (guess > above or guess < below):
+            return wrong["because"]
+    return entry["otherwise"]
