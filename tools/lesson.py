@@ -115,11 +115,16 @@ def known_repository() -> str | None:
 
 
 def minutes(notebook: nbformat.NotebookNode) -> tuple[int, int]:
-    """Minutes to read (150 words or 10 lines of code a minute), and the sum of the exercises' own."""
+    """Minutes to read (150 words or 10 lines of code a minute), and the sum of the exercises' own.
+
+    What is folded is not counted, and not what comes under "## Extra".
+    """
     words = lines = 0
     for cell in notebook.cells[1:]:  # the title cell holds the result
+        if cell.source.startswith("## Extra"):
+            break
         if cell.cell_type == "markdown":
-            words += len(cell.source.split())
+            words += len(re.sub(r"<details>.*?</details>", "", cell.source, flags=re.DOTALL).split())
         elif not cell.metadata.get("jupyter"):
             lines += len(cell.source.splitlines())
     exercises = re.findall(r"difficulty \d of 5 · (\d+) minutes", "\n".join(c.source for c in notebook.cells))

@@ -1,7 +1,9 @@
 """A right answer to each exercise, most of them spelled otherwise than in the package."""
 
 import functools
+import importlib
 import math
+from pathlib import Path
 
 import sklearn.metrics
 import torch
@@ -118,3 +120,5 @@ RIGHT = {
     "fit_positions": right_fit,
     "regroup_qkv": lambda rows, h: torch.cat([rows[i::3] for i in range(3)]),
 }
+for path in sorted((Path(__file__).parent / "right").glob("[0-9][0-9].py")):  # those of one lesson
+    RIGHT |= importlib.import_module(f"right.{path.stem}").RIGHT

@@ -11,7 +11,6 @@ from pathlib import Path
 import nbformat
 import pytest
 import torch
-from lesson import opening
 from nbgrader.api import Gradebook
 
 from vit_tutorial import checks
@@ -56,7 +55,8 @@ def test_the_student_edition_has_open_stubs_and_no_solution(classroom):
             for cell in student.cells
             if "jupyter" in cell.metadata
         ]
-        assert folded == [False] * len(opening(original))  # the first screen stays folded, the stubs stand open
+        hidden = [c for c in original.cells if "jupyter" in c.metadata and "### BEGIN" not in c.source]
+        assert folded == [False] * len(hidden)  # what only draws or proves stays folded, the stubs stand open
         stubs = [cell.source for cell in student.cells if cell.metadata.get("nbgrader", {}).get("solution")]
         tests = [cell.source for cell in student.cells if cell.metadata.get("nbgrader", {}).get("grade")]
         for stub, check in zip(stubs, tests, strict=True):
@@ -74,23 +74,27 @@ def test_autograding_gives_points_for_each_exercise_and_feedback_names_the_mista
     shutil.copytree(folder / "notebooks", submitted / "eve" / "notebooks")
     path = submitted / "eve" / "notebooks" / "02_cls_token.ipynb"  # all right but for one exercise
     lesson = nbformat.read(path, as_version=4)
-    first, _ = (c for c in lesson.cells if c.metadata.get("nbgrader", {}).get("solution"))
-    assert first.source.count("[token, tokens]") == 1
-    first.source = first.source.replace("[token, tokens]", "[tokens, token]")
+    first, *_ = (c for c in lesson.cells if c.metadata.get("nbgrader", {}).get("solution"))
+    assert first.source.count("[cls, registers") == 1
+    first.source = first.source.replace("[cls, registers", "[registers, cls")
     nbformat.write(lesson, path)
     run("autograde")
     run("generate_feedback")
     with Gradebook(f"sqlite:///{folder}/gradebook.db") as gradebook:
         scores = {s.student.id: s.score for s in gradebook.assignment_submissions("notebooks")}
         full = gradebook.find_assignment("notebooks").max_score
-    lost = next(c.metadata.nbgrader.points for c in lesson.cells if "checks.cls_token(My" in c.source)
+    lost = next(
+        c.metadata.nbgrader.points
+        for c in lesson.cells
+        if "checks.register_tokens(" in c.source and "grade" in c.metadata.get("nbgrader", {})
+    )
     assert scores == {"ada": full, "bob": 0, "eve": full - lost} and 0 < lost < full
     feedback = {
         name: (folder / "build" / "feedback" / name / "notebooks" / "02_cls_token.html").read_text() for name in scores
     }
     sentence = next(
-        e.sentence for e in checks.cls_token.edits if ("[token, tokens]", "[tokens, token]") in e.replacements
+        e.sentence for e in checks.register_tokens.edits if ("[cls, registers", "[registers, cls") in e.replacements
     )
     said = html.unescape(re.sub(r"<[^>]+>", "", feedback["eve"]))
-    assert f"MyClsToken: {sentence}" in said and "Traceback (most recent call last)" not in said
+    assert f"RegisterTokens: {sentence}" in said and "Traceback (most recent call last)" not in said
     assert "nothing is written yet" in feedback["bob"] and sentence not in html.unescape(feedback["ada"])

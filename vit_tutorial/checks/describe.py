@@ -66,7 +66,8 @@ def code_of(answer: Callable) -> list[CodeType]:
 
 def stopped(error: Exception, exercise, answer: Callable) -> str:
     """Where the learner's code stopped and with what."""
-    codes, text, place = code_of(answer), str(error).partition("\n")[0], ""
+    codes, place, lines = code_of(answer), "", str(error).strip().splitlines() or [""]
+    text = lines[-1 if type(error).__name__ == "EinopsError" else 0].strip()  # einops ends with the reason
     for frame in traceback.extract_tb(error.__traceback__):
         if frame.filename in {code.co_filename for code in codes}:
             line = linecache.getline(frame.filename, frame.lineno).strip()
@@ -168,7 +169,7 @@ def called(exercise, case: int, answer: Callable) -> str:
     made, tensors = (arguments[0], arguments[1]) if exercise.is_class else ((), arguments)
     if not exercise.is_class and not any(isinstance(x, Tensor) or dataclasses.is_dataclass(x) for x in arguments):
         return f"{name}({', '.join(map(repr, arguments))})"
-    own = [f"{x}" for x in made if not dataclasses.is_dataclass(x)]
+    own = [f"{tuple(x.shape)}" if isinstance(x, Tensor) else f"{x}" for x in made if not dataclasses.is_dataclass(x)]
     both = [pair for pair in zip(exercise.names, tensors, strict=True) if not dataclasses.is_dataclass(pair[1])]
     shown = [f"{key} {tuple(x.shape)}" if isinstance(x, Tensor) else f"{key}={x}" for key, x in both]
     return f"{name}({', '.join(own)}) for " * bool(own) + ", ".join(shown) + ", which is " * bool(shown) + place

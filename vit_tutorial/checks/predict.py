@@ -71,7 +71,7 @@ def predict(name: str, guess: Any) -> None:
     elif near(given, answer, within):
         print(f"Right. {entry.get('right', '')}".strip())
     elif not shaped and type(given) is not type(answer):
-        print(f"The answer is {kind(answer)}; yours is a {type(guess).__name__}.")
+        print(f"The answer is {kind(answer)}; yours is of type {type(guess).__name__}.")
     else:
         print(f"Not so. {reason(entry, given, within)}")
 

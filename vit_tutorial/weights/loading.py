@@ -19,7 +19,7 @@ from .relatives import config_of
 
 
 def check_entries(state_dict: Mapping[str, Tensor], wanted: Mapping[str, Tensor]) -> None:
-    """Refuse a state dict with other names or shapes than `wanted`; all faults are in one list. Built in lesson 07."""
+    """Refuse a state dict with other names or shapes than `wanted`; all faults are in one list."""
     if not isinstance(state_dict, Mapping):
         raise TypeError(f"state_dict: expected names with tensors, got {type(state_dict).__name__}")
     shapes = {name: tuple(tensor.shape) for name, tensor in wanted.items()}
@@ -41,7 +41,7 @@ def check_entries(state_dict: Mapping[str, Tensor], wanted: Mapping[str, Tensor]
 
 
 def usable(tensor: Tensor) -> bool:
-    """Whether there are floating numbers, each in its place. Built in lesson 07."""
+    """Whether there are floating numbers, each in its place."""
     there = tensor.layout == torch.strided and not tensor.is_meta and not tensor.is_nested
     return there and tensor.is_floating_point()
 

@@ -59,7 +59,8 @@ class AttentionExplorer(anywidget.AnyWidget):
         shown = super()._repr_mimebundle_(**kwargs)
         data, metadata = shown if isinstance(shown, tuple) else (shown, {})
         still = overlay(self._picture, self._map, divmod(self.patch, self.columns))
-        alt = f"{self.title}: what patch {self.patch} looks at in layer {self.layer}, head {self.head}."
+        layer = f"layer {self.layer}, " * (self.layers > 1)
+        alt = f"{self.title}: what patch {self.patch} looks at in {layer}head {self.head}."
         data = dict(data or {}) | {"image/png": _png(Image.fromarray((still * 255).astype("uint8"))), "text/plain": alt}
         return data, dict(metadata) | {"image/png": {"alt": alt}}
 

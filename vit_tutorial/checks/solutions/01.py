@@ -1,5 +1,7 @@
 """Exercises of lesson 01."""
 
+from collections.abc import Callable
+
 import torch
 from torch import nn
 
@@ -44,6 +46,42 @@ def conv_from_linear(linear, patch_size):
     ### END SOLUTION
 
 
+def our_order(weight, patch_size):
+    """(D, P*P*C) -> (D, C*P*P): the weight of a Linear, for patches with the colours first."""
+    ### BEGIN SOLUTION
+    P = patch_size
+    D, length = weight.shape
+    C = length // P**2
+    hers = weight.reshape(D, P, P, C)
+    ours = hers.permute(0, 3, 1, 2)  # (D, P, P, C) -> (D, C, P, P)
+    return ours.reshape(D, C * P * P)
+    ### END SOLUTION
+
+
+def tubes(film, frames, patch_size):
+    """(B, C, T, H, W) -> (B, N, C*F*P*P), where F is `frames` and P `patch_size`."""
+    ### BEGIN SOLUTION
+    B, C, T, H, W = film.shape
+    F, P = frames, patch_size
+    t, h, w = T // F, H // P, W // P
+    split = film.reshape(B, C, t, F, h, P, w, P)
+    ordered = split.permute(0, 2, 4, 6, 1, 3, 5, 7)  # (B, t, h, w, C, F, P, P)
+    return ordered.reshape(B, t * h * w, C * F * P * P)
+    ### END SOLUTION
+
+
+def my_restore(kept, order):
+    """(B, K, L) and (B, N) -> (B, N, L): each kept patch in its old place, zeros in the others."""
+    ### BEGIN SOLUTION
+    B, K, L = kept.shape
+    N = order.shape[1]
+    hidden = kept.new_zeros(B, N - K, L)
+    shuffled = torch.cat([kept, hidden], dim=1)
+    back = order.argsort(dim=1)  # where each patch has gone
+    return torch.take_along_dim(shuffled, back[..., None], dim=1)
+    ### END SOLUTION
+
+
 PICTURES = [  # images, patch size, grid: all sizes differ, and one of each kind that hides mistakes
     (numbers((1, 1, 4, 6)), 2, (2, 3)),
     (numbers((2, 3, 12, 8), 1), 4, (3, 2)),
@@ -51,6 +89,21 @@ PICTURES = [  # images, patch size, grid: all sizes differ, and one of each kind
     (numbers((3, 3, 3, 15), 3), 3, (1, 5)),
 ]
 SIZES = [(1, 2, 3), (3, 4, 5), (2, 3, 7)]  # C, P, D
+WEIGHTS = [((3, 8), 2), ((5, 18), 3), ((4, 12), 2), ((2, 48), 4), ((7, 9), 3)]  # (D, P*P*C), P
+FILMS = [  # (B, C, T, H, W), frames, patch size
+    ((1, 1, 4, 4, 6), 2, 2),
+    ((2, 3, 6, 4, 8), 2, 4),
+    ((3, 2, 3, 6, 8), 3, 2),
+    ((2, 4, 5, 6, 9), 1, 3),
+    ((1, 2, 12, 10, 15), 3, 5),
+]
+ORDERS = [  # none of them is its own inverse, and no two pictures share one
+    [[2, 0, 3, 1]],
+    [[5, 2, 0, 1, 3, 4], [1, 3, 4, 0, 5, 2]],
+    [[3, 4, 1, 0, 2], [1, 2, 3, 4, 0], [4, 2, 0, 1, 3]],
+    [[1, 2, 0], [2, 0, 1]],
+]
+KEPT = [(1, 2, 3), (2, 2, 5), (3, 4, 2), (2, 3, 4)]  # B, K, L
 
 
 def convert(answer, linear, patch_size):
@@ -76,6 +129,12 @@ def convolve(answer, images, weight, bias, patch_size):
     return conv(images)
 
 
+def plain(answer: Callable, weight: torch.Tensor, patch_size: int) -> object:
+    """A Parameter is as good as a tensor."""
+    result = answer(weight, patch_size)
+    return result.detach() if isinstance(result, torch.Tensor) else result
+
+
 def trains(answer):
     """The Conv2d can be made, and goes on training."""
     conv, works = convert(answer, nn.Linear(12, 5), 2)
@@ -96,5 +155,16 @@ EXERCISES = {
         run=convolve,
         gradients=False,
         more=trains,
+    ),
+    "our_order": Exercise(
+        our_order,
+        [(numbers(shape, i), P) for i, (shape, P) in enumerate(WEIGHTS)],
+        run=plain,
+        gradients=False,  # a weight to load: no_grad is a good style here
+    ),
+    "tubes": Exercise(tubes, [(numbers(shape, i), F, P) for i, (shape, F, P) in enumerate(FILMS)]),
+    "restore": Exercise(
+        my_restore,
+        [(numbers(shape, i), torch.tensor(order)) for i, (shape, order) in enumerate(zip(KEPT, ORDERS, strict=True))],
     ),
 }

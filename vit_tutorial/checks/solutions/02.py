@@ -40,6 +40,33 @@ class RegisterTokens(nn.Module):
         ### END SOLUTION
 
 
+class MyWarmStart(nn.Module):
+    """(B, N, D) -> (B, 1+N, D): the class token starts at the mean patch of `sample`, (B, N, D)."""
+
+    def __init__(self, sample):
+        super().__init__()
+        ### BEGIN SOLUTION
+        mean = sample.mean(dim=(0, 1), keepdim=True)  # over pictures and patches: (1, 1, D)
+        self.token = nn.Parameter(mean)
+        ### END SOLUTION
+
+    def forward(self, tokens):
+        ### BEGIN SOLUTION
+        cls = self.token.expand(len(tokens), -1, -1)
+        return torch.cat([cls, tokens], dim=1)
+        ### END SOLUTION
+
+
+def feature_map(tokens, grid):
+    """(B, K+h*w, D), (h, w) -> (B, D, h, w)."""
+    ### BEGIN SOLUTION
+    h, w = grid
+    patches = tokens[:, -h * w :]  # (B, K+h*w, D) -> (B, h*w, D)
+    picture = patches.reshape(len(tokens), h, w, -1)  # -> (B, h, w, D)
+    return picture.permute(0, 3, 1, 2)
+    ### END SOLUTION
+
+
 def differ(module: nn.Module) -> dict[str, bool]:
     """Registers must not start equal."""
     spread = [p.flatten(0, -2) for p in module.parameters() if p.ndim and p[..., :1].numel() > 1]
@@ -55,6 +82,25 @@ def batches(answer: type[nn.Module], *arguments: int) -> dict[str, bool]:
     return {
         "it stops as soon as a batch holds more than one picture.": works[3, 5] or not works[1, 5],
         "it stops unless there are as many pictures as tokens.": works[3, 5] or not works[3, 3],
+    }
+
+
+def started(answer: type[nn.Module]) -> dict[str, bool | list[float]]:
+    """Where the token starts, and whether a sample of another size or the sample itself has a say in it."""
+    sample = numbers((3, 4, 2), 5) + 1
+    given = sample.clone()
+    module = attempt(answer, given)
+    token = getattr(module, "token", None)  # under another name it is the only one
+    token = next(module.parameters(), None) if token is None and isinstance(module, nn.Module) else token
+    if not isinstance(token, torch.Tensor) or token.numel() != 2:
+        return {}
+    before = token.detach().flatten().tolist()
+    given.zero_()
+    right, kept = torch.tensor(before).allclose(sample.mean((0, 1))), before == token.detach().flatten().tolist()
+    return {
+        "`token` starts at other numbers than the mean over all patches of all pictures in `sample`.": right,
+        "`token` shares its memory with `sample`: it changes when `sample` is overwritten.": kept,
+        "start": before,
     }
 
 
@@ -79,5 +125,27 @@ EXERCISES = {
         ],
         start=differ,
         more=lambda answer: batches(answer, 2, 4),
+    ),
+    "warm_start": Exercise(
+        MyWarmStart,
+        [
+            ((numbers((2, 3, 6)),), (numbers((2, 3, 6), 1),), (numbers((5, 4, 6), 2),)),
+            ((numbers((4, 2, 5)),), (numbers((1, 3, 5), 1),)),
+            ((numbers((1, 1, 4)),), (numbers((3, 2, 4), 1),)),
+            ((numbers((3, 4, 7)),), (numbers((7, 7, 7), 1),)),
+        ],
+        start=lambda module: {"a parameter starts at NaN, which is no number.": all(finite(module).values())},
+        more=started,
+    ),
+    "feature_map": Exercise(
+        feature_map,
+        [
+            (numbers((2, 1 + 6, 4)), (2, 3)),
+            (numbers((1, 5 + 12, 3), 1), (4, 3)),
+            (numbers((3, 10, 2), 2), (2, 5)),
+            (numbers((2, 5 + 4, 3), 5), (2, 2)),
+            (numbers((4, 2 + 8, 5), 3).double(), (8, 1)),
+            (numbers((5, 1 + 4, 1), 4), (2, 2)),
+        ],
     ),
 }

@@ -48,6 +48,50 @@ def my_resize(embedding, old_grid, new_grid):
     ### END SOLUTION
 
 
+def my_rotary(x, places):
+    """(N, D), (N,) -> (N, D): each pair of features turned by its place."""
+    ### BEGIN SOLUTION
+    half = x.shape[-1] // 2
+    exponent = torch.linspace(0, 1, half)
+    omega = 10000.0**-exponent  # from 1 down to 1/10000
+    angle = places[:, None] * omega  # (N,) -> (N, D/2)
+    cos, sin = angle.cos(), angle.sin()
+    a, b = x[:, :half], x[:, half:]  # the two coordinates of each point
+    first = a * cos - b * sin
+    second = a * sin + b * cos
+    return torch.cat([first, second], dim=-1)
+    ### END SOLUTION
+
+
+def my_bias(table, grid):
+    """(2h-1, 2w-1) -> (h*w, h*w): entry (i, j) is the number for the step from place i to place j."""
+    ### BEGIN SOLUTION
+    h, w = grid
+    place = torch.arange(h * w)
+    row = place // w
+    column = place % w
+    down = row[None, :] - row[:, None]  # (N, N): rows from i to j
+    right = column[None, :] - column[:, None]
+    down = down + (h - 1)  # from 0 on: a negative index would count from the end
+    right = right + (w - 1)
+    return table[down, right]
+    ### END SOLUTION
+
+
+def my_crop(embedding, grid, first, size):
+    """(1, 1+h*w, D) -> (1, 1+rows*columns, D): the positions of a window of the grid."""
+    ### BEGIN SOLUTION
+    rows = torch.arange(size[0]) + first[0]
+    columns = torch.arange(size[1]) + first[1]
+    start = rows * grid[1]  # a row of the table's grid has grid[1] places, the window's has fewer
+    index = start[:, None] + columns
+    index = 1 + index  # row 0 of the table is the class token's
+    cls = embedding[:, :1]
+    window = embedding[:, index.flatten()]
+    return torch.cat([cls, window], dim=1)
+    ### END SOLUTION
+
+
 def squares(answer: Callable) -> dict[str, bool]:
     """What stops with an exception for some grids alone is seen here."""
     grids = [(2, 2), (2, 3)]
@@ -100,5 +144,38 @@ EXERCISES = {
         run=lambda answer, embedding, old_grid, new_grid: float32(answer(embedding, old_grid, new_grid)),
         gradients=False,
         more=squares,
+    ),
+    "rotary": Exercise(
+        my_rotary,
+        [
+            (numbers((2, 4), 1), torch.tensor([1, 0])),
+            (numbers((5, 4), 2), torch.arange(5)),
+            (numbers((3, 8), 3), torch.tensor([7, 2, 30])),  # as many places as no axis has numbers
+            (numbers((4, 6), 4), torch.tensor([3, 1, 4, 1])),
+            (numbers((1, 12), 5), torch.tensor([2])),
+            (numbers((6, 12), 6), torch.tensor([0, 2, 5, 9, 4, 8])),  # as many places as frequencies
+        ],
+        run=lambda answer, x, places: float32(answer(x, places)),
+    ),
+    "relative_bias": Exercise(
+        my_bias,
+        [(numbers((2 * h - 1, 2 * w - 1), h), (h, w)) for h, w in [(2, 2), (2, 3), (3, 2), (1, 4), (4, 1), (3, 5)]],
+    ),
+    "crop_positions": Exercise(
+        my_crop,
+        [
+            (numbers((1, 1 + grid[0] * grid[1], D), D), grid, first, size)
+            for D, grid, first, size in [
+                (2, (2, 3), (0, 1), (2, 2)),
+                (3, (4, 4), (1, 1), (2, 2)),
+                (3, (5, 4), (1, 2), (3, 2)),
+                (4, (3, 6), (1, 0), (2, 4)),
+                (2, (6, 3), (2, 0), (3, 3)),  # as wide as the grid
+                (5, (4, 7), (0, 3), (4, 2)),  # as high as the grid
+                (3, (3, 5), (2, 4), (1, 1)),  # the last place alone
+                (2, (3, 4), (0, 0), (3, 4)),  # all of it
+            ]
+        ],
+        gradients=False,
     ),
 }

@@ -1,15 +1,30 @@
 """Exercises of lesson 04: attention."""
 
 import math
-from collections.abc import Callable
 
-import torch
+import torch  # noqa: F401 - mistakes are written with it
 import torch.nn.functional as F
 from einops import rearrange
 from torch import nn
 
 from ..engine import Exercise
 from ..observe import numbers
+from .cases_04 import (
+    CROSS,
+    LAYERS,
+    UNKNOWN,
+    across,
+    attend,
+    attend_masked,
+    cross,
+    dropout,
+    heads,
+    layers,
+    low,
+    masks,
+    search,
+    unknown,
+)
 
 
 def my_attention(q, k, v):
@@ -38,6 +53,54 @@ def my_masked_attention(q, k, v, mask):
     ### END SOLUTION
 
 
+def cross_attention(attention, x, context, keep):
+    """x (B, M, D), context (B, N, D), keep (B, N) -> (B, M, D); attention is a MultiHeadAttention."""
+    ### BEGIN SOLUTION
+    q, _, _ = attention.project(x)
+    _, k, v = attention.project(context)
+    scores = q @ k.mT
+    scores = scores / math.sqrt(q.shape[-1])
+    hidden = ~keep[:, None, None, :]  # (B, N) -> (B, 1, 1, N)
+    scores = scores.masked_fill(hidden, -math.inf)
+    weights = scores.softmax(dim=-1)
+    mixed = weights @ v
+    merged = rearrange(mixed, "B h M d -> B M (h d)")
+    return attention.out(merged)
+    ### END SOLUTION
+
+
+def mended_attention(x, qkv, out, num_heads):
+    """x (B, N, D), the layers qkv (D to 3*D) and out (D to D), an int -> (B, N, D)."""
+    ### BEGIN SOLUTION
+    q, k, v = rearrange(qkv(x), "B N (qkv h d) -> qkv B h N d", qkv=3, h=num_heads)
+    d = q.shape[-1]
+    scores = q @ k.mT
+    scores = scores / math.sqrt(d)
+    A = scores.softmax(dim=-1)
+    mixed = A @ v
+    merged = rearrange(mixed, "B h N d -> B N (h d)")
+    return out(merged)
+    ### END SOLUTION
+
+
+def find_heads(qkv, out, x, y):
+    """The layers qkv and out, an input x (B, N, D), its output y (B, N, D) -> int, the heads."""
+    ### BEGIN SOLUTION
+    D = x.shape[-1]
+    possible = [h for h in range(1, D + 1) if D % h == 0]
+    errors = []
+    for h in possible:
+        q, k, v = rearrange(qkv(x), "B N (qkv h d) -> qkv B h N d", qkv=3, h=h)
+        mixed = F.scaled_dot_product_attention(q, k, v)
+        mine = out(rearrange(mixed, "B h N d -> B N (h d)"))
+        error = (mine - y).abs().max()
+        errors.append(error.item())
+    best = min(errors)
+    found = errors.index(best)
+    return possible[found]
+    ### END SOLUTION
+
+
 class MyAttention(nn.Module):
     """(B, N, D) -> (B, N, D)."""
 
@@ -63,108 +126,12 @@ class MyAttention(nn.Module):
         ### END SOLUTION
 
 
-HEADS = [(1, 2, 3, 4), (2, 3, 5, 16), (3, 1, 4, 6), (1, 2, 4, 4)]  # B, h, N, d; with N == d slips stay unnoticed
-
-
-def heads(case: int) -> tuple[torch.Tensor, ...]:
-    """The last ones are float64: what is cast to float32 on the way cannot meet them."""
-    found = [numbers(HEADS[case], seed) for seed in (1, 2, 3)]
-    return tuple(x.double() for x in found) if case == 3 else tuple(found)
-
-
-def low(case: int) -> tuple[torch.Tensor, ...]:
-    """The first query's scores, in float64, are about -107: below what some fill in for -inf."""
-    q, k, v = heads(case)
-    if case == 3:
-        q, k = q.clone(), k.clone()
-        q[:, :, 0, -1], k[..., -1] = -21.4, 10
-    return q, k, v
-
-
-def masks(case: int) -> torch.Tensor:
-    """Neither triangular nor symmetric; each query may look at a key.
-
-    One may look at all, in case 0; in the others nobody looks at key 2.
-    """
-    N = HEADS[case][2]
-    mask, i = numbers((N, N), 4 + case) > -0.5, torch.arange(N)
-    mask[i, (i + 1) % N], mask[i, (i + 2) % N] = True, False
-    if case == 0:
-        mask[2] = True
-    else:
-        mask[:, 2], mask[1, 3] = False, True
-    return mask
-
-
-def cast(result: object, dtype: torch.dtype) -> object:
-    return result.to(dtype) if isinstance(result, torch.Tensor) else result
-
-
-def attend(answer: Callable, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> object:
-    """A result of another dtype is fine: loops write into torch.zeros."""
-    return cast(answer(q, k, v), q.dtype)
-
-
-def attend_masked(answer: Callable, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: torch.Tensor) -> object:
-    return cast(answer(q, k, v, mask), q.dtype)
-
-
-def dropped(answer: type[nn.Module], rate: float) -> tuple[torch.Tensor, ...]:
-    """What a module whose tokens look at themselves alone gives: twice in eval(), in train(), and what is right."""
-    D = 8
-    model = answer(D, 1, rate)
-    turn = torch.linalg.qr(numbers((D, D)))[0]
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.zero_()
-        model.qkv.weight.copy_(torch.cat([torch.eye(D), torch.eye(D), turn]))
-        model.out.weight.copy_(torch.eye(D))
-        x = 12 * torch.eye(D)[None].repeat(200, 1, 1)
-        return model.eval()(x), model(x), model.train()(x), x @ turn.mT
-
-
-def dropout(answer: type[nn.Module]) -> dict[str, bool]:
-    """Attention that looks at one token only makes visible what is dropped: a token's values, whole."""
-    calm, again, noisy, right = dropped(answer, 0.5)
-    steady = torch.allclose(calm, again)
-    calm = calm if steady else right
-    used = not torch.allclose(noisy, calm, atol=1e-2)
-    share = noisy / calm
-    gone = share.abs() < 1e-3
-    size = share[~gone].median() if not gone.all() else torch.tensor(0.0)
-    other = ~gone & ((share - size).abs() > 1e-2)  # a weight that is dropped leaves nothing, or a multiple
-    mixed, even = bool(other.double().mean() > 0.02), right.mean(dim=1, keepdim=True).expand_as(noisy)
-    scores = mixed and torch.allclose(noisy[other], even[other], atol=1e-2)
-    whole = bool(gone.all(-1).double().mean() > 0.2)
-    parts = bool((gone.any(-1) & ~gone.all(-1)).double().mean() > 0.2)
-    weights = used and not mixed and not parts
-    _, _, rare, _ = dropped(answer, 0.2)
-    missing = [(t.abs() < 1e-3).double().mean() for t in (noisy, rare)]
-    silent, _, training, _ = dropped(answer, 0.0)
-    return {
-        "the dropout is still on in eval(): it acts in training only. F.dropout needs training=self.training, "
-        "SDPA a dropout_p of 0.": steady,
-        "the argument `dropout` changes nothing in train(): nobody uses it.": used,
-        "the dropout acts on the scores, or on q and k, before the softmax: e^0 is 1. It belongs on the "
-        "weights.": not scores,
-        "the dropout acts on q, k and v, not on the attention weights.": not (mixed and not scores and parts),
-        "the dropout acts on the input, not on the attention weights.": not (mixed and not scores and not parts),
-        "the dropout acts on single numbers, of the output or of the values; it belongs on the attention "
-        "weights.": mixed or whole or not parts,
-        "a second dropout acts on the output: only the attention weights are dropped.": mixed or not (whole and parts),
-        "the dropout's rate is not the one that was asked for.": bool(
-            not weights or (abs(missing[0] - 0.5) < 0.1 and abs(missing[1] - 0.2) < 0.1)
-        ),
-        "the dropout acts in training even where it is 0.0: its rate is not the argument.": torch.allclose(
-            silent, training, atol=1e-2
-        ),
-        "what dropout keeps is not scaled up by 1 / (1 - rate).": bool(not weights or (size - 2).abs() < 1e-2),
-    }
-
-
 EXERCISES = {
     "attention": Exercise(my_attention, [heads(i) for i in range(4)], run=attend),
     "masked_attention": Exercise(my_masked_attention, [(*low(i), masks(i)) for i in range(4)], run=attend_masked),
+    "cross_attention": Exercise(cross_attention, [cross(i) for i in range(len(CROSS))], run=across),
+    "mended_attention": Exercise(mended_attention, [layers(i) for i in range(len(LAYERS))]),
+    "find_heads": Exercise(find_heads, [unknown(i) for i in range(len(UNKNOWN))], run=search, gradients=False),
     "multi_head_attention": Exercise(
         MyAttention,
         [

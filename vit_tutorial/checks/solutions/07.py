@@ -1,11 +1,16 @@
 """Exercises of lesson 07."""
 
+import copy  # noqa: F401 - mistakes are written with it, and with the other unused names
+
+import torch
+from einops import rearrange  # noqa: F401
 from torch import nn
 
-from ... import ClassificationHead, ClsToken, Encoder, PatchEmbedding, PositionEmbedding, ViTConfig
-from ...vit import VARIANTS
+from ... import ClassificationHead, ClsToken, Encoder, PatchEmbedding, PositionEmbedding, ViTConfig  # noqa: F401
+from ...vit import VARIANTS  # noqa: F401
 from ..engine import Exercise
 from ..observe import numbers
+from .cases_07 import CONFIGS, PAIRS, SMALL, WINDOWS, hooks_left, look_for, verdicts
 
 
 def my_count(config):
@@ -66,18 +71,87 @@ class MyViT(nn.Module):
         ### END SOLUTION
 
 
-SMALL = [  # B; image size, patch size, channels, classes, D, depth, heads, mlp_dim
-    (2, ViTConfig((8, 12), 4, 1, 5, 6, 2, 3, 8)),  # deepest first: there the names of parameters are compared
-    (3, ViTConfig(16, 4, 3, 10, 8, 1, 1, 20)),
-    (1, ViTConfig((8, 4), 2, 3, 7, 24, 2, 4, 12)),  # here arguments in another order are possible, and 12 heads
-]
-ODD = [  # no constant of the others holds for these two
-    ViTConfig((30, 20), 5, 1, 7, 24, 2, 3, 120),
-    ViTConfig((28, 49), 7, 2, 11, 20, 3, 5, 34),
-]
-CONFIGS = [(config,) for config in (*ODD, *(VARIANTS[name] for name in ("B/16", "Ti/16", "L/32")))]
+def windowed_macs(rows, columns, embed_dim, mlp_dim, depth, window, num_global):
+    """Multiply-adds of an encoder whose blocks look through windows: seven ints -> int.
+
+    There are rows * columns tokens and no class token. Of the `depth` blocks `num_global` attend to
+    all of them; in the others a token attends to the window x window tokens of its own window. The
+    windows fill the grid.
+    """
+    ### BEGIN SOLUTION
+    N, D, M = rows * columns, embed_dim, mlp_dim
+    qkv = N * D * 3 * D
+    out = N * D * D
+    fc1 = N * D * M
+    fc2 = N * M * D
+    layers = qkv + out + fc1 + fc2
+    everywhere = N * N * D
+    inside = N * window**2 * D
+    return depth * layers + 2 * (num_global * everywhere + (depth - num_global) * inside)
+    ### END SOLUTION
+
+
+def first_difference(ours, theirs, x):
+    """Name of the first module to finish whose output differs, or None: two modules, input -> str.
+
+    `ours` and `theirs` are in eval mode and have equal names inside; every module gives one tensor.
+    Outputs differ where the largest difference exceeds 1e-4 of theirs' largest (without signs).
+    """
+
+    ### BEGIN SOLUTION
+    def look(model):
+        seen = []
+        hooks = []
+        for name, module in model.named_modules():
+
+            def keep(module, inputs, output, name=name):
+                seen.append((name, output))
+
+            hooks.append(module.register_forward_hook(keep))
+        with torch.no_grad():
+            model(x)
+        for hook in hooks:
+            hook.remove()
+        return seen
+
+    pairs = zip(look(ours), look(theirs), strict=True)
+    for (name, a), (_, b) in pairs:
+        gap = (a - b).abs().max()
+        size = b.abs().max()
+        if gap > 1e-4 * size:
+            return name
+    return None
+    ### END SOLUTION
+
+
+def read_kernels_mended(stored, own):
+    """Tensors by name, in our layout, from kernels (in, out) and (P, P, C, D): dict -> dict.
+
+    `own` is our model's state dict, with the same names.
+    """
+    ### BEGIN SOLUTION
+    tensors = {}
+    for name, tensor in stored.items():
+        if tensor.ndim == 4:
+            tensor = tensor.permute(3, 2, 0, 1)
+        if tensor.ndim == 2:
+            tensor = tensor.T
+        tensors[name] = tensor
+    return tensors
+    ### END SOLUTION
+
 
 EXERCISES = {
+    "windowed_macs": Exercise(windowed_macs, WINDOWS, gradients=False),
+    "first_difference": Exercise(
+        first_difference, [(what,) for what in PAIRS], run=look_for, gradients=False, more=hooks_left
+    ),
+    "read_kernels": Exercise(
+        read_kernels_mended,
+        [(4, 7, 2, 3), (6, 6, 3, 1), (5, 20, 4, 4), (8, 3, 2, 8)],
+        run=verdicts,
+        gradients=False,
+    ),
     "count_parameters": Exercise(my_count, CONFIGS),
     "count_macs": Exercise(my_macs, CONFIGS),
     "vit": Exercise(

@@ -1,0 +1,39 @@
+"""Right answers to the exercises of lesson 07, spelled otherwise than in the package."""
+
+from functools import partial
+
+import torch
+from einops import rearrange
+
+
+def right_macs(rows, columns, D, M, depth, window, num_global):
+    tokens, total = rows * columns, 0
+    for block in range(depth):
+        met = tokens if block < num_global else window * window
+        per_token = 4 * D * D + 2 * D * M + 2 * met * D
+        total += tokens * per_token
+    return total
+
+
+def right_first(ours, theirs, x):
+    found = []
+    for model in (ours, theirs):
+        calls, names = [], {module: name for name, module in model.named_modules()}
+        keep = partial(lambda names, calls, module, inputs, output: calls.append((names[module], output)), names, calls)
+        handles = [module.register_forward_hook(keep) for module in names]
+        model(x)
+        for handle in handles:
+            handle.remove()
+        found.append(calls)
+    far = [name for (name, a), (_, b) in zip(*found, strict=True) if ((a - b).abs().max() / b.abs().max()) > 1e-4]
+    return far[0] if far else None
+
+
+def right_kernels(stored, own):
+    orders = {4: "P1 P2 C D -> D C P1 P2", 2: "i o -> o i"}
+    return {
+        name: rearrange(t, orders[t.dim()]) if t.dim() in orders else torch.as_tensor(t) for name, t in stored.items()
+    }
+
+
+RIGHT = {"windowed_macs": right_macs, "first_difference": right_first, "read_kernels": right_kernels}
