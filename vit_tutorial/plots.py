@@ -79,20 +79,6 @@ def pictures(images: Sequence, titles: Sequence[str] = (), columns: int | None =
     return figure
 
 
-def patch_grid(image: Tensor, patch_size: int) -> Figure:
-    """One image (C, H, W) with its patches outlined and numbered in reading order."""
-    (_, H, W), P = image.shape, patch_size
-    if P < 1 or H % P or W % P:  # the rest would stay without a number
-        raise ValueError(f"patch_size: {P} does not divide an image of {H}x{W}")
-    figure = pictures([image], height=5)
-    box = {"facecolor": "white", "edgecolor": "none", "pad": 0.6, "alpha": 0.75}
-    for n, (row, column) in enumerate(np.ndindex(H // P, W // P)):
-        x, y = column * P - 0.5, row * P - 0.5  # pixel 0 is drawn from -0.5 to 0.5
-        figure.axes[0].add_patch(plt.Rectangle((x, y), P, P, fill=False, edgecolor="white", lw=1))
-        figure.axes[0].text(x + P / 2, y + P / 2, n, ha="center", va="center", fontsize=8, color=INK, bbox=box)
-    return figure
-
-
 def patch_sequence(patches: Tensor, patch_size: int, columns: int = 28) -> Figure:
     """Flat patches (N, C*P*P) as a line of little pictures that wraps after `columns`."""
     tiles = rearrange(patches, "N (C P1 P2) -> N C P1 P2", P1=patch_size, P2=patch_size)
@@ -174,12 +160,6 @@ def bars(values: dict[str, float], xlabel: str, form="{:,}", labels: Sequence[st
     axis.set(xlabel=xlabel, xmargin=0.25)
     axis.invert_yaxis()
     return figure
-
-
-def shape_trace(shapes: dict[str, tuple[int, ...]]) -> Figure:
-    """How many numbers travel at each station, with their shapes: one bar a station."""
-    sizes = {name.replace("_", " "): math.prod(shape) for name, shape in shapes.items()}
-    return bars(sizes, "how many numbers", labels=[str(tuple(shape)) for shape in shapes.values()], colour=PATCH)
 
 
 def scatter(panels: dict[str, np.ndarray], labels: Tensor, columns: int = 4) -> Figure:

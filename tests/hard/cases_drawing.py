@@ -37,8 +37,6 @@ def all_plots() -> list[Case]:
     columns = ["2", 2.5, -1, [], NAN]
     cases += each("pictures", "columns", columns, drawn(lambda value: plots.pictures([IMAGE] * 2, columns=value)))
     sizes = [None, "4", 2.5, -1, 0, 3, 16, NAN, []]
-    cases += each("patch_grid", "patch_size", sizes, drawn(lambda value: plots.patch_grid(IMAGE, value)))
-    cases += each("patch_grid", "image", odd, drawn(lambda value: plots.patch_grid(value, 4)))
     patches = torch.rand(4, 48, generator=torch.Generator().manual_seed(0))
     cases += each("patch_sequence", "patch_size", sizes, drawn(lambda value: plots.patch_sequence(patches, value)))
     odd = [*NOT_TENSORS, patches[0], patches[:0], patches[:, :7], patches * NAN]
@@ -57,7 +55,6 @@ def all_plots() -> list[Case]:
     cases += each("curves", "log", logs, drawn(lambda value: plots.curves([0, 2], {"a": [1, 2]}, "x", "y", value)))
     odd = [None, 3, {}, {"a": NAN}, {"a": INF}, {"a": "x"}, {"a": None}, {"a": [1, 2]}, [1]]
     cases += each("bars", "values", odd, drawn(lambda value: plots.bars(value, "x")))
-    cases += each("shape_trace", "shapes", [None, 3, {"a": 3}, {"a": "x"}, {"a": None}], drawn(plots.shape_trace))
     points, labels = np.ones((4, 2)), torch.arange(4)
     odd = [None, 3, {"a": points[:3]}, {"a": points[:, :1]}, {"a": points * NAN}, {"a": None}]
     cases += each("scatter", "panels", odd, drawn(lambda value: plots.scatter(value, labels)))

@@ -80,7 +80,10 @@ function render({ model, el }) {
   });
   canvas.addEventListener("pointermove", (event) => down && event.buttons && line(place(event)));
   for (const end of ["pointerup", "pointercancel"]) canvas.addEventListener(end, () => (down = false));
-  clear.addEventListener("click", () => (wipe(), send()));
+  clear.addEventListener("click", () => {
+    wipe();
+    send();
+  });
 
   canvas.addEventListener("keydown", (event) => {
     const step = { ArrowLeft: [-4, 0], ArrowRight: [4, 0], ArrowUp: [0, -4], ArrowDown: [0, 4] }[event.key];
@@ -89,7 +92,11 @@ function render({ model, el }) {
     event.stopPropagation(); // or JupyterLab would move to another cell
     at ??= { x: side / 2, y: side / 2 };
     if (event.key === " ") down = !down;
-    else if (!step) [down] = [false, wipe(), send()];
+    else if (!step) {
+      down = false;
+      wipe();
+      send();
+    }
     const to = step ? { x: at.x + step[0], y: at.y + step[1] } : at;
     for (const axis of ["x", "y"]) to[axis] = Math.min(side - wide, Math.max(wide, to[axis]));
     if (down && (step || event.key === " ")) line(to);

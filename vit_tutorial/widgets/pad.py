@@ -1,4 +1,4 @@
-"""Lessons 00 and 08: the pad. Draw a digit with mouse, finger or keys, and a model reads it while you draw."""
+"""The pad, which opens lesson 00: draw a digit with mouse, finger or keys, and a model reads it while you draw."""
 
 from pathlib import Path
 
