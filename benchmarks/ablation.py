@@ -1,7 +1,10 @@
 """What is each part worth? python benchmarks/ablation.py [--seeds 3]
 
-One part of the model or of the recipe is taken away, everything else stays, three seeds each: test accuracy of a
-short run on all of MNIST. Lesson 08 shows the table. Stopped, it goes on where it was.
+One part of the model or of the recipe is taken away, everything else stays, three seeds each; nine for the whole, with
+which each of them is compared. The model of lesson 08
+learns for three epochs from 50,000 digits of MNIST and is measured on the 10,000 others of the training set: its
+accuracy, how much more it claims than it gets right, and its loss in the last epoch. Lesson 08 shows the table.
+Stopped, it goes on where it was.
 """
 
 import argparse
@@ -15,10 +18,20 @@ from b16 import machine
 from einops import rearrange
 
 from vit_tutorial import EncoderBlock, MultiHeadAttention, ViT, ViTConfig, data, files
-from vit_tutorial.train import Recipe, fit
+from vit_tutorial.train import Recipe, fit, predict
 
-CONFIG = ViTConfig(28, 7, 1, 10, 64, 4, 4, 128)
+CONFIG = ViTConfig(28, 7, 1, 10, 64, 2, 4, 128)
 RECIPE = Recipe(epochs=3, learning_rate=3e-3)
+
+
+class NoAttention(EncoderBlock):
+    def forward(self, x):
+        return x + self.mlp(self.norm2(x))
+
+
+class NoMLP(EncoderBlock):
+    def forward(self, x):
+        return x + self.attention(self.norm1(x))
 
 
 class NoResidual(EncoderBlock):
@@ -57,13 +70,19 @@ def without_scaling(model: ViT) -> None:
 
 VARIANTS = {  # changes of the config, of the recipe, of the model
     "all of it": ({}, {}, None),
+    "no attention": ({}, {}, blocks_become(NoAttention)),
+    "no MLP": ({}, {}, blocks_become(NoMLP)),
     "no positions": ({}, {}, without_positions),
     "no residual": ({}, {}, blocks_become(NoResidual)),
     "no scaling": ({}, {}, without_scaling),
     "post-norm": ({}, {}, blocks_become(PostNorm)),
     "mean, no class token": ({"pool": "mean"}, {}, None),
+    "mean, no attention": ({"pool": "mean"}, {}, blocks_become(NoAttention)),
     "no warm-up": ({}, {"warm_up": 0.0}, None),
-    "no augmentation": ({}, {"shift": 0}, None),
+    "no shifts": ({}, {"shift": 0}, None),
+    "no label smoothing": ({}, {"label_smoothing": 0.0}, None),
+    "no weight decay": ({}, {"weight_decay": 0.0}, None),
+    "no clipping": ({}, {"clip": 1e9}, None),
 }
 
 
@@ -73,28 +92,29 @@ def main() -> None:
     seeds = parser.parse_args().seeds
     path = data.RESULTS / "ablation.json"
     about = {"config": asdict(CONFIG), "recipe": asdict(RECIPE)}
-    done = data.result("ablation") if path.exists() else {}
-    accuracy = done.get("accuracy", {}) if {key: done.get(key) for key in about} == about else {}
-    (images, labels), (test_images, test_labels) = data.mnist("train"), data.mnist("test")
-    images, test = data.normalise(images), (data.normalise(test_images), test_labels)
-    for seed in range(seeds):
+    result = data.result("ablation") if path.exists() else {}
+    if {key: result.get(key) for key in about} != about:
+        result = about | {"accuracy": {}, "gap": {}, "loss": {}}
+    images, labels = data.mnist("train")
+    images = data.normalise(images)
+    train, held_out = (images[:50_000], labels[:50_000]), (images[50_000:], labels[50_000:])
+    for seed in range(3 * seeds):
         for name, (shape, how, change) in VARIANTS.items():
-            if len(accuracy.setdefault(name, [])) > seed:
+            if len(result["accuracy"].get(name, [])) > seed or (seed >= seeds and name != "all of it"):
                 continue
             torch.manual_seed(seed)
             model = ViT(replace(CONFIG, **shape))
             if change:
                 change(model)
-            rows = fit(model, images, labels, replace(RECIPE, seed=seed, **how), test)
-            accuracy[name].append(rows[-1]["test_accuracy"])
-            print(name, seed, accuracy[name][-1], flush=True)
-            files.write(
-                path,
-                json.dumps(
-                    machine("cuda" if torch.cuda.is_available() else "cpu") | about | {"accuracy": accuracy}, indent=1
-                ).encode()
-                + b"\n",
-            )
+            rows = fit(model, *train, replace(RECIPE, seed=seed, **how))
+            probabilities = predict(model, held_out[0]).softmax(dim=1)
+            right = (probabilities.argmax(dim=1) == held_out[1]).double().mean().item()
+            claimed = probabilities.amax(dim=1).double().mean().item()
+            for what, value in {"accuracy": right, "gap": claimed - right, "loss": rows[-1]["loss"]}.items():
+                result[what].setdefault(name, []).append(value)
+            print(name, seed, right, claimed - right, flush=True)
+            device = machine("cuda" if torch.cuda.is_available() else "cpu")
+            files.write(path, json.dumps(device | result, indent=1).encode() + b"\n")
 
 
 if __name__ == "__main__":

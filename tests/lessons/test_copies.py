@@ -9,10 +9,6 @@ from test_namespaces import namespace
 
 from vit_tutorial import checks
 
-SECOND_EDITION = [
-    path for path in LESSONS if path.stem[:2] <= "07"
-]  # the exercises of 08 to 10 are still on their page
-
 
 def graded(path) -> list[str]:
     return re.findall(r'"checks\.(\w+)\(\w+\)"', path.read_text(encoding="utf-8"))
@@ -28,7 +24,7 @@ def passes(name: str, answer: object) -> bool:
     return True
 
 
-@pytest.mark.parametrize("path", SECOND_EDITION, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
 def test_no_definition_of_a_lesson_passes_a_check_of_its_exercises(path):
     shown = {
         n: x for n, x in namespace(path.stem[:2]).items() if getattr(x, "__module__", "") == f"lesson_{path.stem[:2]}"
@@ -38,7 +34,7 @@ def test_no_definition_of_a_lesson_passes_a_check_of_its_exercises(path):
     assert not copied
 
 
-@pytest.mark.parametrize("path", SECOND_EDITION, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
 def test_a_lesson_has_a_bug_hunt_and_a_card_for_tomorrow(path):
     text = path.read_text(encoding="utf-8")
     assert re.search(r"### Exercise \d · .*?[Bb]ug hunt", text) and "## From memory" in text

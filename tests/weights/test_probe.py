@@ -31,6 +31,19 @@ def test_a_probe_trains_the_last_layer_alone(classes):
         probe(model, images, torch.zeros(40, dtype=torch.int64))
 
 
+def test_a_small_c_pulls_the_layer_to_zero():
+    config = changed(num_classes=3)
+    images, labels, lengths = images_for(config, 30).float(), torch.arange(30) % 3, []
+    for C in (1e-6, 0.01, 10.0):
+        model = with_noise(ViT(config), size=0.3)
+        (features,) = inputs_of(model, [model.head.linear], images)
+        probe(model, images, labels, C=C)
+        reference = LogisticRegression(C=C, max_iter=5000).fit(features.double(), labels)
+        torch.testing.assert_close(model.head.linear.weight.detach().double(), torch.tensor(reference.coef_))
+        lengths.append(model.head.linear.weight.norm().item())
+    assert lengths[0] < 1e-2 < lengths[1] < lengths[2]
+
+
 def test_one_class_is_nothing_to_tell_apart():
     config = changed(num_classes=1)
     with pytest.raises(ValueError, match="labels: expected all 1 classes, two at least, got 1"):

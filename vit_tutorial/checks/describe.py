@@ -153,8 +153,10 @@ def difference(
         return [f"{where}the numbers change from call to call: something random acts, in eval() too."]
     unused = without_effect(exercise, answer, got)
     if isinstance(want, dict):
-        key = next(key for key in want if not same(got_it.get(key), want[key]))
-        return [*unused, f"`{key}`: expected {want[key]!r}, got {got_it.get(key)!r}."]
+        key = next((key for key in [*want, *got_it] if not same(got_it.get(key), want.get(key))), None)
+        if key is None:
+            return [*unused, f"{where}the entries are right, in another order than {[*want]}."]
+        return [*unused, f"`{key}`: expected {want.get(key, 'no such entry')!r}, got {got_it.get(key)!r}."]
     if not isinstance(want, Tensor):
         return [*unused, f"{where}expected {want!r}, got {got_it!r}."]
     if got_it.shape != want.shape:

@@ -60,7 +60,7 @@ def parameter_groups(model: nn.Module, weight_decay: float) -> list[dict]:
 def layer_groups(model: nn.Module, recipe: Recipe) -> list[dict]:
     """The groups of `parameter_groups`, split by depth; `scale` is a group's share of the rate.
 
-    Built in lesson 10; arXiv 2106.08254, "BEiT". The head learns at the full rate, the last block at
+    Built in lesson 11; arXiv 2106.08254, "BEiT". The head learns at the full rate, the last block at
     `layer_decay` times that, the one before at its square, and so on; the embeddings come last.
     """
     groups, split = parameter_groups(model, recipe.weight_decay), []

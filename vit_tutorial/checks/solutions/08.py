@@ -1,14 +1,12 @@
 """Exercises of lesson 08."""
 
-import functools
 import math
 
 import torch
 from torch import nn
 
-from ... import ViT, ViTConfig
 from ..engine import Exercise
-from ..observe import Unfit
+from .cases_08 import MODELS, claims, counted, decays, errors_of, pictures_of, rates, sides, temperature_of
 
 
 def my_schedule(progress, warm_up, floor):
@@ -44,64 +42,93 @@ def my_confusion(labels, predictions, classes):
     ### END SOLUTION
 
 
-def rate(answer, *numbers_):
-    """The share of the rate, NaN where it divides by zero."""
-    try:
-        found = answer(*numbers_)
-    except ZeroDivisionError:
-        return math.nan
-    if found is None:
-        raise Unfit("nothing comes back for some progress: is there a `return` on each way?")
-    return float(found)
+def honest_temperature(logits, labels):
+    """T for which softmax(logits / T) claims on average what it gets right: (n, C), (n,) -> float.
+
+    What it claims for a picture is the largest of its probabilities. T lies between 0.05 and 20; the
+    mean claim and the share of right answers may differ by 0.001.
+    """
+    ### BEGIN SOLUTION
+    right = (logits.argmax(dim=1) == labels).double().mean()
+    low, high = 0.05, 20.0
+    for _ in range(60):
+        T = (low * high) ** 0.5
+        probabilities = (logits.double() / T).softmax(dim=1)
+        claimed = probabilities.amax(dim=1).mean()
+        if claimed > right:
+            low = T
+        else:
+            high = T
+    return T
+    ### END SOLUTION
 
 
-def rates(answer, progress, warm_up, floor):
-    """The share of the rate at each progress."""
-    return torch.tensor([rate(answer, p, warm_up, floor) for p in progress.tolist()])
+def split_mended(original, share, generator):
+    """Pictures to learn from and for validation, by index: (n,) int64 -> (k,) and (n-k,), int64.
+
+    `original` says from which digit each picture was made; its numbers may have gaps. Of all these
+    digits, round(share * their number) are drawn with `generator`, for validation.
+    """
+    ### BEGIN SOLUTION
+    digits = original.unique()
+    order = torch.randperm(len(digits), generator=generator)
+    count = round(share * len(digits))
+    held = digits[order[:count]]
+    out = torch.isin(original, held)
+    train = (~out).nonzero()[:, 0]
+    validation = out.nonzero()[:, 0]
+    return train, validation
+    ### END SOLUTION
 
 
-built = functools.cache(ViT)
-MODELS = [
-    ViTConfig(8, 4, 1, 3, 8, depth, 2, 16, pool=pool, representation_size=4)
-    for depth, pool in [(1, "cls"), (2, "mean")]
-]
+def gap_in_errors(base, row):
+    """How many standard errors the mean of `row` lies above that of `base`: lists of floats -> float.
 
-
-def decays(answer, model, weight_decay):
-    """The weight decay of each parameter of a model of this config, by name."""
-    model = built(model).requires_grad_()  # whatever the last answer did to it
-    groups = answer(model, weight_decay)
-    if not isinstance(groups, list | tuple) or not all(isinstance(group, dict) for group in groups):
-        raise Unfit("a list of two dictionaries is asked for, each with `params` and `weight_decay`.")
-    if any("params" not in group for group in groups):
-        raise Unfit("each group is a dictionary with `params` and `weight_decay`.")
-    if len(groups) > 2:
-        raise Unfit(f"there are {len(groups)} groups; two are asked for: what decays, and what does not.")
-    found = {}
-    for group in groups:
-        decay = group.get("weight_decay", "AdamW's own 0.01")
-        if not isinstance(decay, int | float) and "weight_decay" in group:
-            raise Unfit(f"a group's `weight_decay` is a number; here it is {decay!r}.")
-        listed = [group["params"]] if isinstance(group["params"], torch.Tensor | str) else [*group["params"]]
-        for parameter in listed:
-            if not isinstance(parameter, nn.Parameter):
-                kind = type(parameter).__name__
-                raise Unfit(
-                    f"`params` holds a {kind}; it must hold the model's own parameters, no names, pairs or copies."
-                )
-            found.setdefault(id(parameter), []).append(decay if isinstance(decay, str) else float(decay))
-    held = {name: found.get(id(parameter), []) for name, parameter in model.named_parameters()}
-    count = {name: f"{len(own)} times in the groups" if own else "in no group" for name, own in held.items()}
-    return {name: own[0] if len(own) == 1 else count[name] for name, own in held.items()}
-
-
-def counted(n, classes, missing, seed):
-    """Labels and predictions; the highest classes are nowhere."""
-    draw = torch.Generator().manual_seed(seed)
-    return (*torch.randint(classes - missing, (2, n), generator=draw), classes)
+    Each list holds two runs or more, and one may hold more than the other.
+    """
+    ### BEGIN SOLUTION
+    n1, n2 = len(base), len(row)
+    m1 = sum(base) / n1
+    m2 = sum(row) / n2
+    v1 = sum((x - m1) ** 2 for x in base) / (n1 - 1)
+    v2 = sum((x - m2) ** 2 for x in row) / (n2 - 1)
+    e1 = v1 / n1
+    e2 = v2 / n2
+    error = math.sqrt(e1 + e2)
+    return (m2 - m1) / error
+    ### END SOLUTION
 
 
 EXERCISES = {
+    "honest_temperature": Exercise(
+        honest_temperature,
+        [
+            claims(*sizes, seed)
+            for seed, sizes in enumerate([(120, 3, 0.4), (300, 7, 3.0), (200, 4, 13.0), (90, 12, 0.11)])
+        ],
+        run=temperature_of,
+        gradients=False,
+    ),
+    "split_by_original": Exercise(
+        split_mended,
+        [
+            (pictures_of((3, 1, 4, 2, 5, 2, 6), 0), 0.4),
+            (pictures_of((2, 7, 1, 3, 3, 8, 2, 4, 5), 1), 0.25),
+            (pictures_of((9,) * 20, 2), 0.1),
+        ],
+        run=sides,
+        gradients=False,
+    ),
+    "gap_in_errors": Exercise(
+        gap_in_errors,
+        [
+            ([0.96, 0.98, 0.97], [0.90, 0.94, 0.95]),
+            ([0.5, 0.9], [0.8, 0.85, 0.99, 0.7, 0.92]),
+            ([0.971, 0.9705, 0.9719, 0.9722], [0.9731, 0.9802, 0.9747]),
+        ],
+        run=errors_of,
+        gradients=False,
+    ),
     "schedule": Exercise(
         my_schedule,
         [(torch.linspace(0, 1, 21), *numbers_) for numbers_ in ((0.1, 0.2), (0.3, 0.0), (0.0, 0.5), (0.25, 0.1))],

@@ -1,11 +1,15 @@
 """Exercises of lesson 09."""
 
+import copy
+import functools
 import math
 
 import torch
+from torch import nn
 
+from ...vit import ViT, ViTConfig
 from ..engine import Exercise
-from ..observe import numbers
+from ..observe import fill, numbers, same
 
 
 def my_map(q, k):
@@ -43,6 +47,103 @@ def my_distance(maps, patch_size):
     ### END SOLUTION
 
 
+def occlusion_map(model, images, patch_size, fill):
+    """How far the model's own answer falls for each patch: images (B, C, H, W) -> (B, rows, columns).
+
+    `model` is a module in eval mode, images -> logits (B, classes); `fill` is a number. The answer is
+    that to the whole picture, and its logit is followed.
+    """
+    ### BEGIN SOLUTION
+    P = patch_size
+    B, _, H, W = images.shape
+    with torch.no_grad():
+        logits = model(images)
+        best = logits.argmax(dim=1, keepdim=True)
+        falls = torch.zeros(B, H // P, W // P)
+        for row in range(H // P):
+            for column in range(W // P):
+                changed = images.clone()
+                ys = slice(row * P, row * P + P)
+                xs = slice(column * P, column * P + P)
+                changed[:, :, ys, xs] = fill
+                left = model(changed)
+                fall = (logits - left).gather(1, best)
+                falls[:, row, column] = fall[:, 0]
+    return falls
+    ### END SOLUTION
+
+
+def without_head_mended(model, layer, head, images):
+    """Logits while one head is silent for all tokens: images (B, C, H, W) -> (B, classes).
+
+    Layers and heads count from 0. Afterwards the model computes what it did before.
+    """
+    ### BEGIN SOLUTION
+    attention = model.encoder.blocks[layer].attention
+    d = attention.out.in_features // attention.num_heads
+    weight = attention.out.weight
+    kept = weight.detach().clone()
+    with torch.no_grad():
+        weight[:, head * d : (head + 1) * d] = 0
+        logits = model(images)
+        weight.copy_(kept)
+    return logits
+    ### END SOLUTION
+
+
+def within_budget(scores, ink, budget):
+    """Which patches to empty: scores (B, n), ink (B, n) from 0 up, a share -> bool (B, n).
+
+    From the highest score downwards, as long as the emptied ink stays within `budget` times the
+    picture's ink; it ends before the first patch that would exceed it.
+    """
+    ### BEGIN SOLUTION
+    order = scores.argsort(dim=1, descending=True)
+    laid = ink.gather(1, order)
+    spent = laid.cumsum(dim=1)
+    limit = budget * ink.sum(dim=1, keepdim=True)
+    affordable = spent <= limit
+    chosen = torch.zeros_like(affordable)
+    chosen = chosen.scatter(1, order, affordable)
+    return chosen
+    ### END SOLUTION
+
+
+def classifier(channels, height, width, classes):
+    """A small network of any kind for pictures of this size."""
+    model = nn.Sequential(nn.Flatten(), nn.Linear(channels * height * width, 7), nn.Tanh(), nn.Linear(7, classes))
+    fill(model)
+    return model.eval()
+
+
+def silenced(answer, num_heads, earlier, layer, head, images):
+    """The logits of a second call, after an `earlier` one, (layer, head), on the same model."""
+    model = copy.deepcopy(patient(*images.shape[1:], num_heads))
+    answer(model, *earlier, images)
+    return answer(model, layer, head, images)
+
+
+@functools.cache
+def patient(channels, height, width, num_heads):
+    """A small ViT with random numbers in it."""
+    model = ViT(ViTConfig((height, width), 4, channels, 5, 12, 3, num_heads, 10))
+    fill(model)
+    return model.eval()
+
+
+def left_behind(answer):
+    """Whether the model is as it was, and has no hooks."""
+    model, images = copy.deepcopy(patient(1, 4, 8, 3)), numbers((2, 1, 4, 8))
+    before = model(images)
+    answer(model, 1, 2, images)
+    hooks = sum(len(m._forward_hooks) + len(m._forward_pre_hooks) for m in model.modules())
+    return {
+        "a hook stays on the model and runs at every later call: keep what register_forward_pre_hook returns, and call "
+        "its remove().": not hooks,
+        "the model computes something else afterwards: leave it as it was.": bool(hooks) or same(before, model(images)),
+    }
+
+
 EXERCISES = {
     "attention_map": Exercise(
         my_map,
@@ -59,6 +160,44 @@ EXERCISES = {
         [
             (numbers((*lead, N, N)).softmax(-1), P)
             for *lead, N, P in [(1, 3, 2, 5, 14), (2, 4, 5, 10, 5), (1, 1, 4, 5, 8)]
+        ],
+        gradients=False,
+    ),
+    "occlusion_map": Exercise(
+        occlusion_map,
+        [
+            (classifier(C, H, W, classes), numbers((B, C, H, W), seed), P, value)
+            for seed, (B, C, H, W, P, classes, value) in enumerate(
+                [(2, 1, 4, 6, 2, 3, -0.7), (1, 3, 8, 4, 4, 4, 0.5), (5, 2, 9, 12, 3, 6, 1.25)]
+            )
+        ],
+        gradients=False,
+    ),
+    "without_head": Exercise(
+        without_head_mended,
+        [
+            (heads, earlier, layer, head, numbers((B, C, 4, 8), heads))
+            for heads, earlier, layer, head, B, C in [
+                (2, (0, 1), 1, 0, 2, 1),
+                (4, (2, 3), 0, 1, 1, 3),
+                (6, (1, 4), 2, 3, 2, 1),
+            ]
+        ],
+        run=silenced,
+        gradients=False,
+        more=left_behind,
+    ),
+    "within_budget": Exercise(
+        within_budget,
+        [
+            (numbers((B, n), n), (size * numbers((B, n), n + 50)).relu(), budget)
+            for B, n, budget, size in [
+                (1, 5, 0.6, 2),
+                (2, 7, 0.3, 5),
+                (4, 9, 0.75, 0.4),
+                (3, 12, 0.5, 1),
+                (5, 6, 0.15, 1),
+            ]
         ],
         gradients=False,
     ),

@@ -1,0 +1,48 @@
+"""Right answers to the exercises of lesson 11, spelled otherwise than in the package."""
+
+import torch
+
+from vit_tutorial.train import parameter_groups, shift
+
+
+def right_freeze(model, k):
+    model.requires_grad_(False)
+    model.head.requires_grad_(True)
+    for block in list(model.encoder.blocks)[::-1][:k]:
+        block.requires_grad_()
+    count = 0
+    for _, p in model.named_parameters():
+        count += p.numel() * p.requires_grad
+    return count
+
+
+def right_views(images, labels, copies, most, generator):
+    views = []
+    for _ in range(copies):
+        rows = torch.randint(2 * most + 1, (len(images),), generator=generator) - most
+        columns = torch.randint(2 * most + 1, (len(images),), generator=generator) - most
+        views.append(shift(images, torch.stack([rows, columns], dim=1)))
+    return torch.cat(views), labels.repeat(copies)
+
+
+def right_between(old, new, share):
+    def same(name):
+        return name in old and tuple(old[name].shape) == tuple(new[name].shape)
+
+    return {n: torch.lerp(old[n], t, share) if same(n) else t.detach().clone() for n, t in new.items()}
+
+
+def right_groups(model, recipe):
+    blocks = list(model.encoder.blocks)
+    layers = [model.head, *blocks[::-1], model]  # from the top; what is left belongs to the model alone
+    groups, seen = [], set()
+    for n, layer in enumerate(layers):
+        own = {id(p) for p in layer.parameters()} - seen
+        seen |= own
+        for group in parameter_groups(model, recipe.weight_decay):
+            params = [p for p in group["params"] if id(p) in own]
+            groups.append({**group, "params": params, "scale": recipe.layer_decay**n})
+    return groups
+
+
+RIGHT = {"freeze": right_freeze, "shifted_views": right_views, "between": right_between, "layer_groups": right_groups}
