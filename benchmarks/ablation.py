@@ -1,14 +1,14 @@
 """What is each part worth? python benchmarks/ablation.py [--seeds 3]
 
 One part of the model or of the recipe is taken away, everything else stays, three seeds each; nine for the whole, with
-which each of them is compared. The model of lesson 08
-learns for three epochs from 50,000 digits of MNIST and is measured on the 10,000 others of the training set: its
-accuracy, how much more it claims than it gets right, and its loss in the last epoch. Lesson 08 shows the table.
-Stopped, it goes on where it was.
+which each of them is compared. The model of lesson 08 learns for three epochs from 50,000 digits of MNIST and is
+measured on the 10,000 others of the training set: its accuracy, how much more it claims than it gets right, and its
+loss in the last epoch. Lesson 08 shows the table. Stopped, it goes on where it was.
 """
 
 import argparse
 import json
+import math
 from collections.abc import Callable
 from dataclasses import asdict, replace
 
@@ -51,6 +51,13 @@ class Unscaled(MultiHeadAttention):
         return self.out(rearrange(mixed, "B h N d -> B N (h d)"))
 
 
+class DividedLate(MultiHeadAttention):
+    def forward(self, x):
+        queries, keys, values = self.project(x)
+        mixed = F.scaled_dot_product_attention(queries, keys, values, scale=1.0) / math.sqrt(queries.shape[-1])
+        return self.out(rearrange(mixed, "B h N d -> B N (h d)"))
+
+
 def without_positions(model: ViT) -> None:
     torch.nn.init.zeros_(model.position_embedding.embedding).requires_grad_(False)
 
@@ -63,9 +70,12 @@ def blocks_become(kind: type) -> Callable[[ViT], None]:
     return change
 
 
-def without_scaling(model: ViT) -> None:
-    for block in model.encoder.blocks:
-        block.attention.__class__ = Unscaled
+def attention_becomes(kind: type) -> Callable[[ViT], None]:
+    def change(model: ViT) -> None:
+        for block in model.encoder.blocks:
+            block.attention.__class__ = kind
+
+    return change
 
 
 VARIANTS = {  # changes of the config, of the recipe, of the model
@@ -74,7 +84,8 @@ VARIANTS = {  # changes of the config, of the recipe, of the model
     "no MLP": ({}, {}, blocks_become(NoMLP)),
     "no positions": ({}, {}, without_positions),
     "no residual": ({}, {}, blocks_become(NoResidual)),
-    "no scaling": ({}, {}, without_scaling),
+    "no scaling": ({}, {}, attention_becomes(Unscaled)),
+    "scaled after the softmax": ({}, {}, attention_becomes(DividedLate)),
     "post-norm": ({}, {}, blocks_become(PostNorm)),
     "mean, no class token": ({"pool": "mean"}, {}, None),
     "mean, no attention": ({"pool": "mean"}, {}, blocks_become(NoAttention)),

@@ -16,7 +16,7 @@ from second_device import Elsewhere, run, second_device
 from torch import nn
 
 ROOT = Path(__file__).parents[1]
-# Two lessons move nothing themselves: one more cell lets what they built work elsewhere.
+# Three lessons move nothing themselves: one more cell lets what they built work elsewhere.
 AFTERWARDS = {}
 AFTERWARDS["05"] = """
 import copy
@@ -39,6 +39,16 @@ def looked_at(model):
 here = looked_at(model)
 for a, b in zip(here, looked_at(model.to("cuda")), strict=True):
     assert b.is_cuda and torch.allclose(a, b.cpu(), atol=1e-5)
+"""
+AFTERWARDS["10"] = """
+there = ViT(reader.config).eval().to("cuda")
+load_by(TRANSFORMERS, there)
+assert all(p.is_cuda for p in there.parameters()) and right(there) == right(reader)
+stored = [(weights.load_timm, weights.to_timm(reader)), (weights.load_jax, export(reader, DIALECTS["vit_jax"]))]
+for fill, given in stored:
+    there = ViT(reader.config).eval().to("cuda")
+    fill(there, given)
+    assert all(p.is_cuda for p in there.parameters()) and right(there) == right(reader)
 """
 
 

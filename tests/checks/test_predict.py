@@ -45,6 +45,19 @@ def test_a_guess_gets_its_reason_and_never_the_value(name, capsys):
         assert not re.search(rf"(?<![\w.,]){value}(?![\w]|[.,]\d)", sentence.replace(",", "")), sentence
 
 
+@pytest.mark.parametrize("name", [name for name, entry in table().items() if "unit" in entry])
+def test_a_share_is_taken_for_its_per_cent(name, capsys):
+    entry = table()[name]
+    assert entry["unit"] == "per cent" and 1 < entry["answer"] < 100
+    for percent in (entry["answer"], entry["answer"] / 2):
+        for guess in (percent, percent / 100):
+            checks.predict(name, guess)
+        said = capsys.readouterr().out.splitlines()
+        assert len(said) == 2 and said[0] == said[1]
+    checks.predict(name, ...)
+    assert "a number, in per cent, in place" in capsys.readouterr().out
+
+
 def test_a_guess_of_another_kind_is_told_so_and_an_unknown_name_is_refused(capsys):
     name = next(name for name, entry in table().items() if isinstance(entry["answer"], int))
     for guess, words in [("four", "The answer is a number; yours is of type str"), ((1, 2), "yours is of type tuple")]:

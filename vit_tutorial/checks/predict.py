@@ -13,7 +13,7 @@ TABLES = Path(__file__).parent / "predictions"
 
 @functools.cache
 def table() -> dict[str, dict]:
-    """All predictions by name: `answer`, how near is right (`within`, a share), and the usual wrong guesses."""
+    """All predictions by name: `answer`, its `unit`, how near is right (`within`, a share), and usual wrong guesses."""
     found = {}
     for path in sorted(TABLES.glob("[0-9][0-9].toml")):
         found |= tomllib.loads(path.read_text(encoding="utf-8"))
@@ -64,10 +64,12 @@ def predict(name: str, guess: Any) -> None:
         raise ValueError(f"name: there is no prediction {name!r}" + f"; did you mean {meant[0]!r}?" * bool(meant))
     entry = table()[name]
     answer, given = plain(entry["answer"]), plain(guess)
-    within = entry.get("within", 0.0)
+    within, percent = entry.get("within", 0.0), entry.get("unit") == "per cent"
+    given = 100 * given if percent and is_number(given) and 0 < given < 1 else given  # 0.93 for 93 per cent
     shaped = (isinstance(answer, list) and isinstance(given, list)) or (is_number(answer) and is_number(given))
     if guess is ...:
-        print(f"Your guess, please: {kind(answer)} in place of the dots, and run the cell again.")
+        what = "a number, in per cent," if percent else kind(answer)
+        print(f"Your guess, please: {what} in place of the dots, and run the cell again.")
     elif near(given, answer, within):
         print(f"Right. {entry.get('right', '')}".strip())
     elif not shaped and type(given) is not type(answer):

@@ -198,7 +198,8 @@ EXERCISES = {
                 (3, 12, 0.5, 1),
                 (5, 6, 0.15, 1),
             ]
-        ],
+        ]
+        + [(numbers((2, 4), 9), torch.tensor([[3.0, 1.0, 2.0, 2.0], [4.0, 0.5, 1.5, 2.0]]), 0.5)],  # half to the dot
         gradients=False,
     ),
 }

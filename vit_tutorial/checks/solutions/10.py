@@ -108,7 +108,12 @@ def verdicts(answer, D, blocks, order):
     """What becomes of each tensor, in words; `order` is that of the names in `parts`."""
     parts = file_of(D, blocks, order)
     before, given = {name: tensor.clone() for name, tensor in parts.items()}, list(parts)
-    found = answer(parts)
+    try:
+        found = answer(parts)
+    except KeyError as error:
+        raise Unfit(
+            f"{error} is no name in this file: take the names, and the numbers of the blocks, from `parts`."
+        ) from None
     if found is None:
         return None
     if not isinstance(found, dict):
@@ -140,6 +145,16 @@ def verdict(got, name, source, before):
     return next((words for words, tensor in known.items() if same(got, tensor)), "other numbers")
 
 
+ROWS = [  # matrices and biases, and the number of heads
+    (numbers((12, 4)), 2),
+    (numbers((36,), 1), 3),
+    (numbers((24, 8), 2), 4),
+    (numbers((24,), 3), 1),
+    (numbers((36, 12), 4), 2),
+    (numbers((60,), 5), 5),
+]
+
+
 EXERCISES = {
     "fuse": Exercise(
         fuse_mended,
@@ -152,18 +167,7 @@ EXERCISES = {
         run=verdicts,
         gradients=False,
     ),
-    "rows_by_head": Exercise(
-        rows_by_head,
-        [
-            (numbers((12, 4)), 2),
-            (numbers((36,), 1), 3),
-            (numbers((24, 8), 2), 4),
-            (numbers((24,), 3), 1),
-            (numbers((36, 12), 4), 2),
-            (numbers((60,), 5), 5),
-        ],
-        gradients=False,
-    ),
+    "rows_by_head": Exercise(rows_by_head, ROWS, gradients=False),
     "timm_name": Exercise(timm_name, [(name,) for name in NAMES], gradients=False),
     "fit_positions": Exercise(
         my_fit,
@@ -178,15 +182,5 @@ EXERCISES = {
         ],
         gradients=False,
     ),
-    "regroup_qkv": Exercise(
-        my_rows,
-        [
-            (numbers((12, 4)), 2),
-            (numbers((36,), 1), 3),
-            (numbers((24, 8), 2), 4),
-            (numbers((24,), 3), 1),
-            (numbers((36, 12), 4), 2),
-        ],
-        gradients=False,
-    ),
+    "regroup_qkv": Exercise(my_rows, ROWS, gradients=False),
 }
