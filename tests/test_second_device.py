@@ -51,6 +51,16 @@ for fill, given in stored:
     assert all(p.is_cuda for p in there.parameters()) and right(there) == right(reader)
 """
 
+# Two of lesson 08's three long runs are cut to an epoch: they call the same code as the first.
+SHORTER = {"return run(model, recipe, losses=[])": "return run(model, replace(recipe, epochs=1), losses=[])"}
+SHORTER |= {"0.955 < mean_only < 0.985": "mean_only > 0.8"}
+
+
+def shorter(source):
+    for long, short in SHORTER.items():
+        source = source.replace(long, short)
+    return source
+
 
 @pytest.fixture
 def run_lesson(tmp_path):
@@ -70,7 +80,7 @@ def run_lesson(tmp_path):
 
 @pytest.mark.parametrize("number", ["05", "07", "08", "09", "10", "11"])
 def test_a_lesson_runs_where_there_is_a_second_device(number, run_lesson):
-    done = run_lesson(number)
+    done = run_lesson(number, shorter)
     assert done.returncode == 0, done.stderr[-3000:]
     assert int(re.search(r"(\d+) operations elsewhere", done.stdout)[1]) > 100
 

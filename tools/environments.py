@@ -30,7 +30,7 @@ COLAB = (  # its runtime of August 2026
 )
 SETS = {"newest": [], "colab": COLAB.split()}
 # What the lessons take to run. The extra `test` holds nbgrader as well, which refuses Colab's IPython.
-NEEDED = [f"{ROOT}[peers]", "ipykernel", "ipywidgets", "nbval", "pytest", "pytest-xdist"]
+NEEDED = ["-e", f"{ROOT}[peers]", "ipykernel", "ipywidgets", "nbval", "pytest", "pytest-xdist"]
 SHOWN = ["torch", "torchvision", "numpy", "matplotlib", "ipython", "ipykernel", "einops", "timm", "transformers"]
 
 
@@ -49,7 +49,7 @@ def build(python: str, versions: list[str], folder: Path) -> dict:
     """Make a fresh environment in the folder: the versions that it holds, or why uv could not."""
     pyenv = run("pyenv", "prefix", python) if shutil.which("pyenv") else None
     base = f"{pyenv.stdout.strip()}/bin/python" if pyenv and pyenv.returncode == 0 else python
-    install = ["uv", "pip", "install", "--python", folder, "-e", *NEEDED, *versions]
+    install = ["uv", "pip", "install", "--python", folder, *NEEDED, *versions]
     for command in (["uv", "venv", "--clear", "--python", base, folder], install):
         if (done := run(*command)).returncode:
             return {"error": f"not built: {done.stderr.strip()}"}

@@ -1,4 +1,7 @@
-"""A notebook in a real JupyterLab in a real browser: `page`, for the cells that a test module calls CELLS."""
+"""A notebook in a real JupyterLab in a real browser: `page`, for what a test module calls CELLS.
+
+CELLS are the sources of code cells, or a function that gives a notebook.
+"""
 
 import json
 import os
@@ -21,7 +24,11 @@ def page(request, tmp_path):
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     if BROWSER is None:
         pytest.skip("no chromium on this machine: the widgets are not driven")
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(s) for s in request.module.CELLS])
+    cells = request.module.CELLS
+    if callable(cells):
+        notebook = cells()
+    else:
+        notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in cells])
     notebook.metadata.kernelspec = {"display_name": "Python 3", "language": "python", "name": "python3"}
     nbformat.write(notebook, tmp_path / "widget.ipynb")
     with socket.socket() as free:

@@ -72,8 +72,8 @@ def layer_groups(model: nn.Module, recipe: Recipe) -> list[dict]:
         above |= {id(p): depth - i for p in block.parameters()}
     for group in groups:
         for n in range(depth + 2):
-            chosen = [p for p in group["params"] if above.get(id(p), depth + 1) == n]
-            split += [group | {"params": chosen, "scale": recipe.layer_decay**n}] * bool(chosen)
+            own = [p for p in group["params"] if above.get(id(p), depth + 1) == n]
+            split += [group | {"params": own, "scale": recipe.layer_decay**n}] if own else []
     return split
 
 

@@ -91,6 +91,8 @@ def temperature_of(answer, logits, labels):
     about = {0.05: "0.05, the lower border", 20.0: "20, the upper border"}.get(round(T, 3), about)
     if abs(off) < 1.2e-3:
         return "a T with which it claims what it gets right"
+    if abs(off) < 0.02:
+        return "a T near the right one: its mean claim is off by more than the 0.001 that is allowed"
     return f"a T of {about}, with which it claims too {'much' if off > 0 else 'little'}"
 
 

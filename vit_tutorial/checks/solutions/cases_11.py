@@ -105,7 +105,7 @@ def mixture(answer, share: float, old_shapes: dict, new_shapes: dict, bits: int)
         if isinstance(tensor, Tensor) and tensor.is_floating_point() and not tensor.requires_grad:
             tensor.add_(1)
     if said["old and new"] == "unchanged" and not same(copies, [old, new]):
-        said["old and new"] = "change when the result is changed"
+        said["old and new"] = "share memory with the result"
     return said
 
 

@@ -1,0 +1,45 @@
+"""The pages and the slides of all lessons, made once, and a browser that reads them from the disk."""
+
+import shutil
+
+import pytest
+
+from vit_tutorial.classroom import pages, slides
+from vit_tutorial.classroom.lessons import chosen
+
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory):
+    """A folder with `pages` and `slides` of all lessons."""
+    folder = tmp_path_factory.mktemp("classroom")
+    for module, name in ((pages, "pages"), (slides, "slides")):
+        (folder / name).mkdir()
+        module.make(chosen([]), folder / name)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def browser():
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    if BROWSER is None:
+        pytest.skip("no chromium on this machine: the pages and slides are not looked at in a browser")
+    with playwright.sync_playwright() as browsers:
+        browser = browsers.chromium.launch(executable_path=BROWSER, args=["--no-sandbox", "--disable-gpu"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(browser):
+    """A page that must ask for nothing but files, and complain of nothing."""
+    page = browser.new_page(viewport={"width": 1280, "height": 720})
+    asked, complaints = [], []
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("console", lambda message: message.type in ("error", "warning") and complaints.append(message.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    yield page
+    assert asked and [url for url in asked if not url.startswith(("file://", "data:"))] == []
+    assert complaints == []
+    page.close()

@@ -1,0 +1,208 @@
+"""A class hands in lesson 02, some of it well and some of it badly: what marks, feedback pages and report say."""
+
+import contextlib
+import csv
+import html
+import io
+import os
+import re
+import shutil
+import sys
+
+import nbformat
+import pytest
+import torch
+from nbformat.v4 import new_output
+
+from vit_tutorial import checks
+from vit_tutorial.classroom import course, student
+from vit_tutorial.classroom.grade import grade, main
+from vit_tutorial.classroom.grading import exercises, judged
+from vit_tutorial.classroom.lessons import NOTEBOOKS, chosen, is_check, is_solution, read
+
+pytestmark = pytest.mark.filterwarnings("ignore:Object of type")  # nbgrader's, of its database
+LESSON = "02_cls_token"
+POINTS = {"check-registers": 2, "check-warm-start": 3, "check-feature-map": 2}
+
+
+@pytest.fixture(scope="module")
+def room(tmp_path_factory):
+    """A course with two lessons; of lesson 02 only the exercises, to be quick."""
+    folder = tmp_path_factory.mktemp("room")
+    for path in chosen(["01", "02"]):
+        lesson = read(path)
+        start = next(i for i, cell in enumerate(lesson.cells) if "## Your turn" in cell.source)
+        lesson.cells = lesson.cells[:3] + [c for c in lesson.cells[start:] if "class WarmStart" not in c.source]
+        lesson.cells[0].source += "\n\n![a map](figure1.png)" * (path.stem == LESSON)
+        nbformat.write(lesson, folder / path.name)
+    shutil.copy(NOTEBOOKS / "figure1.png", folder)
+    shutil.copy(NOTEBOOKS / "figure1.png", folder / "other.png")
+    (folder / "course").mkdir()
+    lessons = sorted(folder.glob("*.ipynb"))
+    course.make(lessons, folder / "course")
+    with open(folder / "course" / "nbgrader_config.py", "a") as config:
+        config.write("c.Run.limit = 10\n")
+    return folder
+
+
+def solved(room, *changes):
+    """The lesson with our solutions, some of their text exchanged."""
+    lesson = read(room / "course" / "source" / LESSON / f"{LESSON}.ipynb")
+    for old, new in changes:
+        (cell,) = [cell for cell in lesson.cells if is_solution(cell) and old in cell.source]
+        cell.source = cell.source.replace(old, new)
+    return lesson
+
+
+def as_colab(lesson):
+    """What Colab's File > Download gives: format 4.0, ids among the metadata, locks gone."""
+    for cell in lesson.cells:
+        cell.metadata["id"] = cell.pop("id")
+        cell.metadata.pop("deletable", None), cell.metadata.pop("editable", None)
+    lesson.metadata["colab"], lesson.nbformat_minor = {"provenance": []}, 0
+    return lesson
+
+
+NAMED = ("[cls, registers", "[registers, cls")
+TWICE = ("tokens[:, -h * w :]  # (B, K+h*w, D) -> (B, h*w, D)", "tokens[:, : h * w].flip(1)")
+
+
+@pytest.fixture(scope="module")
+def graded(room):
+    folder = room / "handed in"
+    older = f"Anna A_77_assignsubmission_file_/{LESSON} (2).ipynb"
+    files = {
+        f"Anna A_77_assignsubmission_file_/Copy of {LESSON}.ipynb": solved(room),
+        f"bert_{LESSON} (1).ipynb": as_colab(solved(room, NAMED, TWICE)),
+        "cleo/homework.ipynb": read(room / "course" / "release" / LESSON / f"{LESSON}.ipynb"),
+        "finn/finn.ipynb": solved(
+            room,
+            ("cls, patches =", "while True: pass\n        cls, patches ="),
+            ("h, w = grid", "__import__('os')._exit(1)"),
+        ),
+        f"gina/{LESSON}.ipynb": read(room / "01_patchify.ipynb"),
+        "hugo/hugo.ipynb": solved(room),
+        older: read(room / "course" / "release" / LESSON / f"{LESSON}.ipynb"),
+    }
+    next(filter(is_check, files["hugo/hugo.ipynb"].cells)).metadata.nbgrader.schema_version = 99
+    for name, lesson in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(nbformat.v4.writes(lesson), encoding="utf-8")
+    os.utime(folder / older, (1e9, 1e9))
+    (folder / "emil").mkdir()
+    (folder / "emil" / f"{LESSON}.ipynb").write_text("{broken")
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        grade(room / "course", "02", folder)
+    return room / "course", printed.getvalue()
+
+
+def marks(course):
+    with open(course / "grades" / f"{LESSON}.csv") as file:
+        return {row["student_id"]: (float(row["score"]), float(row["max_score"])) for row in csv.DictReader(file)}
+
+
+def page(course, name):
+    return (course / "feedback" / name / LESSON / f"{LESSON}.html").read_text(encoding="utf-8")
+
+
+def words(page):
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", "", page)).split())
+
+
+def test_marks(graded):
+    expected = {"Anna_A": 7, "bert": 1 + 3 + 0.5, "cleo": 0, "finn": 3, "hugo": 0}
+    assert marks(graded[0]) == {name: (points, 7) for name, points in expected.items()}
+
+
+def test_what_is_passed_over_is_said(graded):
+    lines = graded[1].splitlines()
+    assert f"emil/{LESSON}.ipynb: no notebook (NotJSONError); passed over" in lines
+    assert f"gina/{LESSON}.ipynb: a notebook, but not 02 · A token that belongs to no patch; passed over" in lines
+    assert {"emil: nothing to grade", "gina: nothing to grade"} <= {*lines}
+    assert f"Anna_A: 2 files; the newest counts, Anna A_77_assignsubmission_file_/Copy of {LESSON}.ipynb" in lines
+    assert re.search(rf"hugo +not graded: {LESSON}: nbgrader stopped with \S*SchemaTooNewError", graded[1])
+    assert "Warning" not in graded[1] and "Skipping" not in graded[1]
+
+
+def test_feedback_names_the_mistakes_and_the_points(graded):
+    said = {name: words(page(graded[0], name)) for name in ("Anna_A", "bert", "cleo", "finn")}
+    one, *two = sentences()
+    assert f"RegisterTokens: {one}" in said["bert"] and "1 of 2 points" in said["bert"]
+    assert f"feature_map: (1) {two[0]} (2) {two[1]}" in said["bert"] and "0.5 of 2 points" in said["bert"]
+    assert "nothing is written yet" in said["cleo"] and "no end after 10 s" in said["finn"]
+    assert not any("Traceback (most" in text for text in said.values())
+    assert "Exercise 3" in said["Anna_A"] and "From memory" not in said["Anna_A"]  # the exercises alone
+
+
+def sentences():
+    mistakes = [*checks.register_tokens.edits, *checks.feature_map.edits]
+    fitting = ("[registers, cls", "tokens[:, : h * w]", "tokens[:, -h * w :].flip(1)")
+    return [next(e.sentence for e in mistakes if any(text in new for _, new in e.replacements)) for text in fitting]
+
+
+def test_report_counts_students_and_names_nobody(graded):
+    text = (graded[0] / "grades" / f"{LESSON}-report.md").read_text(encoding="utf-8")
+    assert text in graded[1]
+    one, *two = sentences()
+    assert f"- 1 × {one}" in text and all(f"- 1 × {sentence}" in text for sentence in two)
+    rows = [[int(n) for n in re.findall(r" (\d+) \|", line)] for line in text.splitlines() if "| Exercise" in line]
+    #        right, one, two, described, empty, stopped
+    assert rows == [[1, 1, 0, 0, 1, 1], [3, 0, 0, 0, 1, 0], [1, 0, 1, 0, 1, 1]]
+    assert not any(name in text for name in ("Anna", "bert", "cleo", "finn"))
+
+
+def test_a_second_hand_in_replaces_the_first(graded, room, tmp_path, capsys):
+    lesson = solved(room)
+    lesson.cells = [cell for cell in lesson.cells if not is_check(cell)]  # checks thrown away are put back
+    nbformat.write(lesson, tmp_path / f"cleo_{LESSON}.ipynb")
+    before = marks(graded[0])
+    grade(graded[0], "02", tmp_path, names=True)
+    assert marks(graded[0]) == before | {"cleo": (7, 7)}
+    assert "right, on" in page(graded[0], "cleo") and "nothing is written" not in page(graded[0], "cleo")
+    assert f"- 1 × {sentences()[0]} (bert)" in capsys.readouterr().out
+
+
+def test_the_student_edition(room, tmp_path):
+    student.make(sorted(room.glob("*.ipynb")), tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {"01_patchify.ipynb", f"{LESSON}.ipynb", "figure1.png"}
+    given, original = read(tmp_path / f"{LESSON}.ipynb"), read(room / f"{LESSON}.ipynb")
+    text = "\n".join(cell.source for cell in given.cells)
+    assert "SOLUTION" not in text and text.count("    raise NotImplementedError()") == 5
+    assert not any(cell.get("outputs") for cell in given.cells)
+    hidden = [c for c in original.cells if "jupyter" in c.metadata and not is_solution(c)]
+    assert [is_solution(c) for c in given.cells if "jupyter" in c.metadata] == [False] * len(hidden)
+    assert given.cells[1].source.startswith("**For students**")
+    assert re.findall(r"^\*difficulty.*· (\d) points\*$", text, re.M) == ["2", "3", "2"]
+    assert {c.metadata.nbgrader.grade_id: c.metadata.nbgrader.points for c in filter(is_check, given.cells)} == POINTS
+    for stub, check in zip(filter(is_solution, given.cells), filter(is_check, given.cells), strict=True):
+        with pytest.raises(AssertionError, match="nothing is written yet"):
+            exec(f"{stub.source}\n{check.source}", {"checks": checks, "nn": torch.nn, "torch": torch})
+
+
+def test_every_check_of_every_lesson_can_be_judged():
+    for path in chosen([]):
+        found = exercises(read(path))
+        assert len({heading for heading, *_ in found}) == len({id(card) for _, card, _ in found}) == len(found) >= 3
+        for *_, check in found:
+            said, check.outputs = "for these numbers something differs.", []
+            assert judged(check) == ("stopped", "the check did not run", ["the check did not run"])
+            check.outputs = [new_output("error", ename="Wrong", evalue=f"answer: {said}")]
+            assert judged(check) == ("described", f"answer: {said}", [said])
+
+
+@pytest.mark.parametrize(
+    "arguments, line",
+    [
+        (["nowhere", "02"], "nowhere is no course"),
+        (["course", "77"], "no lesson 77 in .*course; there are 01_patchify, 02_cls_token"),
+        (["course", "02", "nowhere"], "nowhere is no folder"),
+        (["course", "01"], "no hand-in of 01_patchify|submitted is no folder"),
+    ],
+)
+def test_bad_input_is_refused_in_one_line(room, monkeypatch, arguments, line):
+    monkeypatch.chdir(room)
+    monkeypatch.setattr(sys, "argv", ["grade", *arguments])
+    with pytest.raises(SystemExit, match=line) as refused:
+        main()
+    assert "\n" not in str(refused.value)

@@ -1,0 +1,112 @@
+"""The instructor's page, the sections that may be skipped, and the one command."""
+
+import re
+import subprocess
+import sys
+
+import nbformat
+import pytest
+
+from vit_tutorial import checks, data
+from vit_tutorial.classroom import __main__ as command
+from vit_tutorial.classroom import instructor
+from vit_tutorial.classroom.lessons import Refused, chosen, is_check, read
+from vit_tutorial.classroom.sections import names, optional, sections
+
+
+def lesson_of(*cells):
+    """A notebook: text that begins with # is a heading, all else code."""
+    kinds = {True: nbformat.v4.new_markdown_cell, False: nbformat.v4.new_code_cell}
+    return nbformat.v4.new_notebook(cells=[kinds[cell.startswith("#")](cell) for cell in cells])
+
+
+def test_names_are_those_of_the_cell_and_not_of_its_functions():
+    bound, used = names("import math\ny = [n for n in f(x)]\ndef g(a):\n    b = a + z\n    return b\n")
+    assert bound == {"math", "y", "g"} and used - {"range"} == {"f", "x", "z"}
+
+
+def test_a_section_may_be_skipped_if_nothing_that_stays_needs_it():
+    lesson = lesson_of(
+        "# Title\n\n**You will build** `promised`.", "## A", "a = 1", "## B", "b = a", "## C", "def promised(): pass",
+        "## D", "print(b)", "## Your turn", "print(a)",
+    )  # fmt: skip
+    found = sections(lesson)
+    assert [section.heading for section in found] == ["Title", "A", "B", "C", "D", "Your turn"]
+    assert found[2].needs == {"A"} and found[4].needs == {"B"}
+    assert [section.heading for section in optional(found)] == ["B", "D"]
+
+
+@pytest.mark.parametrize("path", chosen([]), ids=lambda path: path.stem)
+def test_what_was_tried_is_what_the_lesson_has_today(path):
+    tried = data.result("skippable")[path.stem]  # python tools/skip.py NN tries it
+    assert tried["skipped"] == [section.heading for section in optional(sections(read(path)))]
+
+
+def test_the_page_names_minutes_goals_mistakes_and_questions(tmp_path):
+    instructor.make(chosen([]), tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "index.html", "plans.html", "catalogue.html", "fieldguide.html", "style.css",
+    }  # fmt: skip
+    index = (tmp_path / "index.html").read_text()
+    for path in chosen([]):
+        part = instructor.about(path)
+        times = data.result("lessons")[path.stem]
+        assert f"{times['minutes_to_read']} minutes to read" in part and part.count("\n1. ") == 2
+        goals = re.search(r"can explain\*\*\n\n(.+?)\n\n\*\*Usual", part, re.DOTALL)[1]
+        assert goals.count("\n- ") == 4
+        for cell in filter(is_check, read(path).cells):
+            exercise = checks.EXERCISES[re.match(r"checks\.(\w+)", cell.source)[1]]
+            assert exercise.edits[0].sentence in part
+    assert index.count("<h2") == len(chosen([])) and "**" not in re.sub(r"<code>.*?</code>", "", index)
+    plans = (tmp_path / "plans.html").read_text()
+    assert "{" not in re.sub(r"<style.*?</style>", "", plans, flags=re.DOTALL)
+
+
+def test_the_plans_skip_only_what_was_tried():
+    tried = data.result("skippable")["04_attention"]["skipped"]
+    for heading in ("What a token may not look at", "What it costs", "Break it"):
+        assert heading in tried and f"*{heading}*" in " ".join(instructor.PLANS.split())
+    numbers = [number for group in instructor.WEEKS.values() for number in group.split()]
+    assert numbers == [path.stem[:2] for path in chosen([])]
+
+
+def run(*arguments):
+    done = subprocess.run(
+        [sys.executable, "-m", "vit_tutorial.classroom", *map(str, arguments)], capture_output=True, text=True
+    )
+    return done.returncode, done.stdout, done.stderr.strip()
+
+
+def test_one_command_makes_what_is_asked_for(tmp_path):
+    code, said, error = run(tmp_path / "new" / "class", "02", "--only", "student", "instructor")
+    assert code == 0, error
+    assert {path.name for path in (tmp_path / "new" / "class").iterdir()} == {"student", "instructor"}
+    assert re.findall(r"^(\w+) +1 lessons +[\d.]+ s +[\d.]+ MB$", said, re.M) == ["student", "instructor"]
+    assert [path.name for path in (tmp_path / "new").iterdir()] == ["class"]
+
+
+def test_what_cannot_be_done_is_one_line_and_leaves_nothing(tmp_path):
+    (tmp_path / "there").mkdir()
+    for arguments, words in [
+        ((tmp_path / "there",), "there exists"),
+        ((tmp_path / "out", "99"), "no lesson 99; there are 00"),
+    ]:
+        code, said, error = run(*arguments)
+        assert code == 1 and words in error and "\n" not in error and not said
+    assert [path.name for path in tmp_path.iterdir()] == ["there"] and not any((tmp_path / "there").iterdir())
+
+
+def test_a_part_that_fails_leaves_nothing(tmp_path, monkeypatch):
+    def fail(lessons, folder):
+        (folder / "half.html").write_text("half")
+        raise Refused("04_attention: the picture of cell x has no words")
+
+    monkeypatch.setattr(instructor, "make", fail)
+    with pytest.raises(Refused, match="has no words"):
+        command.make(tmp_path / "out", ["02"], ["instructor"])
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_all_parts_are_in_the_teachers_table():
+    teaching = (data.FOLDER.parent / "TEACHING.md").read_text()
+    assert {*re.findall(r"`(\w+)/`", teaching)} >= {*command.PARTS}

@@ -1,0 +1,87 @@
+"""What students are given to install: the package without readable solutions, versions, and no half-filled folder."""
+
+import importlib.metadata
+import os
+import re
+import subprocess
+import sys
+import zipfile
+
+import pytest
+
+from vit_tutorial.classroom import lessons, setup, wheels
+
+TRY = """
+import inspect, linecache, sys
+import vit_tutorial
+from vit_tutorial import checks
+assert vit_tutorial.__file__.startswith(sys.argv[1]), vit_tutorial.__file__
+linecache.checkcache()
+for name, exercise in checks.EXERCISES.items():
+    assert "### BEGIN SOLUTION" in inspect.getsource(exercise.solution), name
+edit = checks.feature_map.edits[0]
+answer = checks.feature_map.of(edit(checks.feature_map.source))
+try:
+    checks.feature_map(answer)
+except checks.Wrong as error:
+    assert str(error) == f"feature_map: {edit.sentence}"
+    print("named")
+checks.feature_map(checks.feature_map.solution)
+"""
+
+
+@pytest.fixture(scope="module")
+def usb(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("usb")
+    setup.make([lessons.NOTEBOOKS / "02_cls_token.ipynb"], folder)
+    return folder
+
+
+def test_the_folder(usb):
+    (wheel,) = usb.glob("*.whl")
+    assert {path.name for path in usb.iterdir()} == {wheel.name, "constraints.txt", "lessons", "SET-UP.md"}
+    assert [path.name for path in (usb / "lessons").iterdir()] == ["02_cls_token.ipynb"]
+    assert wheel.name in (usb / "SET-UP.md").read_text() and wheel.name in student_cell(usb)
+
+
+def student_cell(usb):
+    return lessons.read(usb / "lessons" / "02_cls_token.ipynb").cells[1].source
+
+
+def test_constraints_pin_what_the_lessons_need_and_hold_no_address(usb):
+    lines = (usb / "constraints.txt").read_text().splitlines()
+    assert all(re.fullmatch(r"[\w.-]+==[\w.]+", line) for line in lines)
+    names = {line.partition("==")[0].lower().replace("_", "-") for line in lines}
+    assert {"torch", "jupyterlab", "nbgrader", "timm", "sympy"} <= names  # the last comes with torch
+    assert not {"vit-tutorial", "pytest", "hypothesis"} & names
+
+
+def test_constraints_made_with_one_build_admit_another(monkeypatch):
+    monkeypatch.setattr(importlib.metadata.Distribution, "version", "1.0+cpu")
+    assert "torch==1.0\n" in setup.constraints()
+
+
+def test_the_students_wheel_has_no_readable_solution_and_its_checks_name_mistakes(usb, tmp_path):
+    (wheel,) = usb.glob("*.whl")
+    with zipfile.ZipFile(wheel) as opened:
+        opened.extractall(tmp_path)
+    assert not (tmp_path / "vit_tutorial" / "classroom").exists()
+    for path in (tmp_path / "vit_tutorial" / "checks" / "solutions").glob("[0-9][0-9].py"):
+        assert "SOLUTION" not in path.read_text()
+    alone = os.environ | {"PYTHONPATH": str(tmp_path)}
+    told = subprocess.run(
+        [sys.executable, "-c", TRY, tmp_path], cwd=tmp_path, env=alone, capture_output=True, text=True
+    )
+    assert told.stdout.splitlines() == ["named", "feature_map: right, on 6 cases"], told.stderr
+
+
+def test_no_network_is_said_and_nothing_half_written_is_left(usb, monkeypatch, capfd):
+    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/")
+    monkeypatch.setenv("PIP_RETRIES", "0")
+    monkeypatch.setenv("UV_OFFLINE", "1")
+    before = {*usb.rglob("*")}
+    with pytest.raises(wheels.Refused, match="Is there a network") as refused:
+        wheels.fetch(usb, [])
+    assert {*usb.rglob("*")} == before and "\n" not in str(refused.value)
+    with pytest.raises(wheels.Refused, match="no vit_tutorial wheel"):
+        wheels.fetch(usb / "lessons", [])

@@ -1,0 +1,61 @@
+"""A lesson as one file: what it carries, and that it runs where the package is not installed."""
+
+import base64
+import io
+import sys
+import zipfile
+from pathlib import Path
+
+import colab
+import nbformat
+import pytest
+
+from vit_tutorial import data
+from vit_tutorial.classroom.lessons import chosen, read
+from vit_tutorial.classroom.standalone import LARGEST, code, needs, standalone, used
+
+LESSONS = {path.stem[:2]: path for path in chosen([])}
+
+
+def carried(notebook):
+    """The names in the archive that a standalone lesson holds."""
+    packed = notebook.cells[1].source.removeprefix('PACKED = """').removesuffix('"""')
+    return set(zipfile.ZipFile(io.BytesIO(base64.b64decode(packed))).namelist())
+
+
+def test_it_carries_the_package_and_just_its_data():
+    names = carried(standalone(read(LESSONS["02"])))
+    assert {"vit_tutorial/vit.py", "vit_tutorial/checks/mistakes/02.txt", "vit_tutorial/widgets/pad.js"} <= names
+    assert not any(name.startswith("vit_tutorial/classroom") or name.endswith(".pyc") for name in names)
+    inside = {name.removeprefix("vit_tutorial/_data/") for name in names if "/_data/" in name}
+    test = {"mnist/t10k-images-idx3-ubyte.gz", "mnist/t10k-labels-idx1-ubyte.gz"}
+    assert inside == test | {"SHA256SUMS", "photos/cat.png", "photos/coffee.png", "vit_mnist.safetensors"}
+
+
+@pytest.mark.parametrize("number", LESSONS)
+def test_it_is_small_enough_to_be_opened_and_names_what_it_needs(number):
+    lesson = read(LESSONS[number])
+    tree = code(lesson)
+    outputs = len(nbformat.writes(lesson))
+    assert outputs + 4 / 3 * sum(path.stat().st_size for path in used(tree)) + 1e6 < LARGEST
+    packages = {name for _, name in needs(tree)}
+    assert {"einops", "numpy", "safetensors", "matplotlib"} <= packages <= {*colab.HAS_NAMES}
+    assert ("timm" in packages) == (number == "10")
+
+
+@pytest.mark.parametrize("number", ["02", "06"])  # quick ones; tools/colab.py runs all of them, in Colab's versions
+def test_it_runs_in_an_empty_folder_without_the_package(number, tmp_path):
+    alone = standalone(read(LESSONS[number]))
+    where = "import vit_tutorial; assert 'vit-tutorial-' in vit_tutorial.__file__, vit_tutorial.__file__"
+    alone.cells.append(nbformat.v4.new_code_cell(where, execution_count=1))
+    nbformat.write(alone, tmp_path / "lesson.ipynb")
+    done = colab.run_bare(Path(sys.executable), tmp_path / "lesson.ipynb")
+    assert done.returncode == 0, done.stdout[-3000:]
+
+
+def test_a_lesson_whose_data_were_left_out_fails(tmp_path, monkeypatch):
+    monkeypatch.setattr("vit_tutorial.classroom.standalone.used", lambda tree: [data.path("photos/cat.png")])
+    alone = standalone(read(LESSONS["02"]))
+    nbformat.write(alone, tmp_path / "lesson.ipynb")
+    done = colab.run_bare(Path(sys.executable), tmp_path / "lesson.ipynb", ("-x",))
+    assert done.returncode == 1 and "vit_mnist.safetensors" in done.stdout

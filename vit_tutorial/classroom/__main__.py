@@ -1,0 +1,66 @@
+"""Everything for a class in one folder: python -m vit_tutorial.classroom OUT [04 ...] [--only pages slides]
+
+OUT must not exist yet. It is written as a whole or not at all. Needs the extra `lab`; TEACHING.md says what to do
+with it.
+"""
+
+import argparse
+import importlib
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from .lessons import Refused, chosen
+
+PARTS = {  # the folder that it fills: the module whose make(lessons, folder) does it
+    "student": "student",
+    "course": "course",
+    "usb": "setup",
+    "standalone": "standalone",
+    "pages": "pages",
+    "slides": "slides",
+    "instructor": "instructor",
+}
+
+
+def size(folder: Path) -> float:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) / 1e6
+
+
+def make(out: Path, numbers: list[str], parts: list[str]) -> None:
+    """Each part of OUT, made beside it and moved there at the end."""
+    if out.exists():
+        raise Refused(f"{out} exists; name a folder that does not, or remove it")
+    lessons = chosen(numbers)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{out.name}-", dir=out.parent) as beside:
+        for part in parts:
+            start, folder = time.perf_counter(), Path(beside) / "all" / part
+            folder.mkdir(parents=True)
+            print(f"{part:12}", end="", flush=True)
+            importlib.import_module(f".{PARTS[part]}", __package__).make(lessons, folder)
+            print(f"{len(lessons):3} lessons {time.perf_counter() - start:7.1f} s {size(folder):7.1f} MB", flush=True)
+        os.replace(Path(beside) / "all", out)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m vit_tutorial.classroom",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("out", type=Path, metavar="OUT", help="a new folder")
+    parser.add_argument("lessons", nargs="*", metavar="NUMBER", help="lessons, for example 01 04; all if none is given")
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=[*PARTS], metavar="PART", help=", ".join(PARTS))
+    arguments = parser.parse_args()
+    try:
+        make(arguments.out.resolve(), arguments.lessons, arguments.only)
+    except (Refused, ModuleNotFoundError) as error:
+        lacking = isinstance(error, ModuleNotFoundError)
+        sys.exit(f"\n{error}" + "; the extra `lab` has it: uv run --extra lab python -m ..." * lacking)
+
+
+if __name__ == "__main__":
+    main()

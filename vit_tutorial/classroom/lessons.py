@@ -1,0 +1,41 @@
+"""The lessons as files, and the one error that a teacher reads."""
+
+import re
+from pathlib import Path
+
+import nbformat
+from nbformat import NotebookNode
+
+ROOT = Path(__file__).parents[2]
+NOTEBOOKS = ROOT / "notebooks"
+
+
+class Refused(Exception):
+    """What cannot be done, in one line."""
+
+
+def chosen(numbers: list[str]) -> list[Path]:
+    """The lessons of these numbers, all of them without any, in reading order."""
+    known = {path.stem[:2]: path for path in sorted(NOTEBOOKS.glob("[0-9][0-9]_*.ipynb"))}
+    if not known:
+        raise Refused(f"no lessons in {NOTEBOOKS}: this needs a clone of the repository, the wheel has none")
+    if unknown := [number for number in numbers if number not in known]:
+        raise Refused(f"no lesson {', '.join(unknown)}; there are {', '.join(known)}")
+    return [path for number, path in known.items() if not numbers or number in numbers]
+
+
+def read(path: Path) -> NotebookNode:
+    return nbformat.read(path, as_version=4)
+
+
+def title(notebook: NotebookNode) -> str:
+    """The first heading, such as "04 · Attention"."""
+    return re.match(r"# (.+)", notebook.cells[0].source)[1]
+
+
+def is_solution(cell: NotebookNode) -> bool:
+    return bool(cell.metadata.get("nbgrader", {}).get("solution"))
+
+
+def is_check(cell: NotebookNode) -> bool:
+    return bool(cell.metadata.get("nbgrader", {}).get("grade"))

@@ -1,0 +1,94 @@
+"""Set-up of a class: the package for students, the versions that go together, and the lessons, as on a USB stick.
+
+In the students' package the checks' solutions are packed, so that nobody stumbles upon one. It hides nothing from who
+looks for it: the checks must run them, so Python can print them, and the known mistakes quote parts of them.
+"""
+
+import base64
+import importlib.metadata
+import shutil
+import tempfile
+import zlib
+from pathlib import Path
+
+from hatchling.builders.wheel import WheelBuilder
+from packaging.requirements import Requirement
+from packaging.version import Version
+
+from . import student
+from .lessons import ROOT
+
+PACKED = '''"""Exercises, packed so that nobody reads a solution by accident."""
+
+import base64
+import linecache
+import zlib
+
+_source = zlib.decompress(base64.b85decode("{data}")).decode()
+linecache.cache[__file__] = len(_source), None, _source.splitlines(True), __file__  # inspect.getsource reads it
+exec(compile(_source, __file__, "exec"))
+'''
+SET_UP = """# Set up for the lessons
+
+Do this at home: it takes a good network, some minutes, and room on the disk: about 6 GB on Linux with the GPU's
+libraries, 1.5 to 2 GB elsewhere. You need Python 3.11 or newer. In this folder, on a command line:
+
+    pip install -c constraints.txt "{wheel}[lab]"
+    jupyter lab lessons
+
+(For lesson 10, write `[lab,peers]`.) On Linux without a GPU, this needs a quarter of the room:
+
+    pip install uv && uv venv && uv pip install --torch-backend cpu -c constraints.txt "{wheel}[lab]"
+    uv run --no-project jupyter lab lessons
+
+Without a network, if there is a folder `wheels` here that was made for your system:
+
+    pip install --no-index --find-links wheels -c constraints.txt "{wheel}[lab]"
+
+It works if a lesson's first three code cells run without an error. How to hand in is said at the top of each lesson.
+"""
+
+
+def packed(path: Path) -> str:
+    return PACKED.format(data=base64.b85encode(zlib.compress(path.read_bytes(), 9)).decode())
+
+
+def package(folder: Path) -> Path:
+    """The wheel for students: without classroom, the solutions packed."""
+    with tempfile.TemporaryDirectory() as copied:
+        for path in ("vit_tutorial", "data", "benchmarks/results"):
+            shutil.copytree(ROOT / path, Path(copied, path), ignore=shutil.ignore_patterns("classroom", "__pycache__"))
+        for path in ("pyproject.toml", "README.md", "LICENSE"):
+            shutil.copy(ROOT / path, copied)
+        for path in Path(copied, "vit_tutorial/checks/solutions").glob("[0-9][0-9].py"):
+            path.write_text(packed(path), encoding="utf-8")
+        return Path(next(WheelBuilder(copied).build(directory=str(folder), versions=["standard"])))
+
+
+def constraints(wanted: str = "vit_tutorial[lab,peers]") -> str:
+    """name==version of all that is installed here and needed by it, without any address."""
+    pins, seen, todo = {}, set(), [Requirement(wanted)]
+    while todo:
+        need = todo.pop()
+        if (key := (need.name, *sorted(need.extras))) in seen:
+            continue
+        seen.add(key)
+        try:
+            found = importlib.metadata.distribution(need.name)
+        except importlib.metadata.PackageNotFoundError:
+            continue  # an extra that is not installed here
+        pins[found.name] = Version(found.version).public  # +cu132 would keep the build for the CPU out
+        needs = map(Requirement, found.requires or [])
+        extras = ["", *need.extras]
+        todo += [n for n in needs if not n.marker or any(n.marker.evaluate({"extra": extra}) for extra in extras)]
+    pins.pop("vit_tutorial")
+    return "".join(f"{name}=={version}\n" for name, version in sorted(pins.items(), key=lambda pin: pin[0].lower()))
+
+
+def make(lessons: list[Path], folder: Path) -> None:
+    """FOLDER with the wheel, constraints.txt, the student edition, and what students read first."""
+    wheel = package(folder)
+    (folder / "constraints.txt").write_text(constraints(), encoding="utf-8")
+    (folder / "lessons").mkdir()
+    student.make(lessons, folder / "lessons")
+    (folder / "SET-UP.md").write_text(SET_UP.format(wheel=wheel.name), encoding="utf-8")

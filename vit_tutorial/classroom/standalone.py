@@ -1,0 +1,162 @@
+"""Lessons that are one file each: the notebook carries the package and just the data that it uses inside itself.
+
+Mailing the file is enough: it runs in an empty folder, in Colab or in JupyterLab, where torch and its kin are
+installed. Two folders: `lessons`, with our solutions and the stored outputs, and `students`, without them.
+"""
+
+import ast
+import base64
+import hashlib
+import io
+import re
+import tomllib
+import zipfile
+from collections.abc import Callable, Iterator
+from importlib.metadata import packages_distributions
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import nbformat
+from nbformat import NotebookNode
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from .. import data, files
+from . import setup, student
+from .lessons import ROOT, Refused, read
+
+LARGEST = 20e6  # bytes: what Colab opens
+PACKAGE = ROOT / "vit_tutorial"
+FOLDED = {"jupyter": {"source_hidden": True}, "cellView": "form"}  # in JupyterLab, and in Colab
+SET_UP = "- **Set-up**: none. This file carries the package and its data; run its first two cells (folded)."
+UNPACK = """\
+import base64, importlib.util, io, os, subprocess, sys, tempfile, zipfile
+found = importlib.util.find_spec("vit_tutorial")
+if not (found and found.origin):  # the package and this lesson's data are in the cell above
+    carried = tempfile.mkdtemp(prefix="vit-tutorial-")
+    zipfile.ZipFile(io.BytesIO(base64.b64decode(PACKED))).extractall(carried)
+    sys.path.insert(0, carried)
+    os.environ["PYTHONPATH"] = os.pathsep.join([carried, *filter(None, [os.environ.get("PYTHONPATH")])])
+lacking = [name for module, name in {needs} if not importlib.util.find_spec(module)]
+if lacking:
+    print("installing", *lacking)
+    subprocess.run([sys.executable, "-m", "pip", "install", "-q", *lacking], check=True)
+del PACKED"""
+
+
+def code(notebook: NotebookNode) -> ast.Module:
+    """All of a lesson's code."""
+    return ast.parse("\n".join(cell.source for cell in notebook.cells if cell.cell_type == "code"))
+
+
+def used(tree: ast.Module) -> list[Path]:
+    """The files of data/ and benchmarks/results/ that a lesson names, in whatever call."""
+    said = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    called = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    names = {path.relative_to(data.FOLDER).as_posix() for path in data.FOLDER.glob("*.safetensors")} & said
+    for split, kind in {"train": "train", "test": "t10k"}.items():
+        if "mnist" in called and split in said:
+            names |= {path.relative_to(data.FOLDER).as_posix() for path in data.FOLDER.glob(f"mnist/{kind}-*")}
+    if "real_block" in called:
+        names.add("sam2_block7.safetensors")
+    for path in data.FOLDER.glob("photos/*"):
+        if path.stem in said or "photos" in called:
+            names.add(path.relative_to(data.FOLDER).as_posix())
+    return [data.path(name) for name in sorted(names)] + [p for p in sorted(data.RESULTS.glob("*")) if p.stem in said]
+
+
+def imported(tree: ast.Module, seen: set[str]) -> Iterator[str]:
+    """The top-level modules that some code imports, by way of the package's own modules, too."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+        else:
+            continue
+        for name in names:
+            home = ROOT.joinpath(*name.split("."))
+            if not name.startswith("vit_tutorial"):
+                yield name.split(".")[0]
+            elif name not in seen:
+                seen.add(name)
+                own = [home.with_suffix(".py"), *home.glob("*.py")]  # relative imports stay in the same folder
+                for path in filter(Path.is_file, own):
+                    yield from imported(ast.parse(path.read_text(encoding="utf-8")), seen)
+
+
+def needs(tree: ast.Module) -> list[tuple[str, str]]:
+    """Modules that a lesson needs and the packages that bring them; timm and transformers if it imports them itself."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    every, peers = project["dependencies"], project["optional-dependencies"]["peers"]
+    ours, theirs = ({canonicalize_name(Requirement(line).name) for line in lines} for lines in (every, peers))
+    direct = {name for node in ast.walk(tree) if isinstance(node, ast.Import) for name in [node.names[0].name]}
+    modules = {*imported(ast.parse("import vit_tutorial, vit_tutorial.checks"), set()), *imported(tree, set())}
+    brought = {module: {*map(canonicalize_name, names)} for module, names in packages_distributions().items()}
+    wanted = [
+        (module, brought.get(module, set()) & (ours | (theirs if module in direct else set()))) for module in modules
+    ]
+    return sorted((module, name) for module, names in wanted for name in names if name not in ("torch", "torchvision"))
+
+
+def covered(path: Path) -> bytes:
+    """A file of the package as students get it: the checks' solutions packed."""
+    return (
+        setup.packed(path).encode()
+        if re.fullmatch(r"solutions/\d\d.py", f"{path.parent.name}/{path.name}")
+        else path.read_bytes()
+    )
+
+
+def archive(paths: list[Path], content: Callable[[Path], bytes]) -> str:
+    """The package, each file as `content` gives it, and the data: a zip file in base64, laid out as the wheel."""
+    buffer, sums = io.BytesIO(), []
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as packed:
+
+        def add(name: str, content: bytes) -> None:  # no date of today: the same lesson makes the same file
+            packed.writestr(zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)), content, zipfile.ZIP_DEFLATED)
+
+        for path in sorted(PACKAGE.rglob("*")):
+            inside = path.relative_to(PACKAGE)
+            if path.is_file() and not {"__pycache__", "classroom", "_data"} & {*inside.parts} and path.suffix != ".md":
+                add(f"vit_tutorial/{inside.as_posix()}", content(path))
+        for path in paths:
+            if path.is_relative_to(data.RESULTS):
+                add(f"vit_tutorial/_data/results/{path.name}", path.read_bytes())
+            else:
+                name = path.relative_to(data.FOLDER).as_posix()
+                add(f"vit_tutorial/_data/{name}", path.read_bytes())
+                sums.append(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {name}\n")
+        add("vit_tutorial/_data/SHA256SUMS", "".join(sums).encode())
+    return base64.b64encode(buffer.getvalue()).decode()
+
+
+def standalone(notebook: NotebookNode, content: Callable[[Path], bytes] = Path.read_bytes) -> NotebookNode:
+    """The lesson with two cells in place of its set-up cell: what it carries, and how that is unpacked."""
+    tree, result = code(notebook), nbformat.from_dict(notebook)
+    place, first = next((i, cell) for i, cell in enumerate(result.cells) if cell.cell_type == "code")
+    text = archive(used(tree), content)
+    lines = "\n".join(text[i : i + 20_000] for i in range(0, len(text), 20_000))
+    sources = [f'PACKED = """\n{lines}"""', UNPACK.format(needs=needs(tree))]
+    new = [nbformat.v4.new_code_cell(source, metadata=FOLDED, id=f"{first.id}-{i}") for i, source in enumerate(sources)]
+    result.cells[place : place + 1] = new
+    for cell in result.cells[:place]:  # what the student edition says about the set-up
+        cell.source = re.sub(r"- \*\*Set-up\*\*.*?(?=\n- )", SET_UP, cell.source, flags=re.DOTALL)
+    if first.execution_count:  # the cells that follow were counted from one fewer
+        for count, cell in enumerate((cell for cell in result.cells if cell.cell_type == "code"), 1):
+            cell.execution_count = count
+    return result
+
+
+def make(lessons: list[Path], folder: Path) -> None:
+    """One notebook per lesson, twice; none above 20 MB."""
+    with TemporaryDirectory() as stubs:
+        student.make(lessons, Path(stubs))
+        editions = {"lessons": (lessons, Path.read_bytes), "students": (sorted(Path(stubs).glob("*.ipynb")), covered)}
+        for kind, (paths, content) in editions.items():
+            (folder / kind).mkdir()
+            for path in paths:
+                written = nbformat.writes(standalone(read(path), content)).encode()
+                if len(written) > LARGEST:
+                    raise Refused(f"{path.name}: {len(written) / 1e6:.1f} MB as one file, expected {LARGEST / 1e6:.0f}")
+                files.write(folder / kind / path.name, written)
