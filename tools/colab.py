@@ -69,7 +69,7 @@ def main() -> int:
     failed = False
     with tempfile.TemporaryDirectory() as made:
         make(chosen(options.lessons), Path(made))
-        for path in sorted(Path(made, "lessons").glob("*.ipynb")):
+        for path in sorted(Path(made, "with-solutions").glob("*.ipynb")):
             start = time.perf_counter()
             done = run_bare(folder / "bin" / "python", path)
             last = (done.stdout.strip().splitlines() or done.stderr.strip().splitlines())[-1]

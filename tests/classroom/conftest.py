@@ -20,7 +20,7 @@ def made(tmp_path_factory):
     return folder
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # closed at its end: two of these cannot be open in one process
 def browser():
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     if BROWSER is None:

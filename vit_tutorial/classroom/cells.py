@@ -98,7 +98,7 @@ def parts(notebook: NotebookNode, words: Words, pictures: Path) -> list[Part]:
             found.append(Part(kind, words.render(cell.source), slide))
             continue
         code = highlight(cell.source, PythonLexer(), HtmlFormatter())
-        outputs = [_output(cell, n, words.lesson, pictures) for n in range(len(cell.outputs))]
+        outputs = [_output(cell, n, words, pictures) for n in range(len(cell.outputs))]
         previous = found[-1]
         if kind == previous.kind == "folded" and not previous.outputs:  # one fold for both
             previous.html, previous.outputs, previous.slide = previous.html + code, outputs, slide
@@ -121,9 +121,11 @@ def _kind(cell: NotebookNode) -> str:
     return "solution" if is_solution(cell) else "folded"
 
 
-def _output(cell: NotebookNode, number: int, lesson: str, pictures: Path) -> str:
-    output = cell.outputs[number]
+def _output(cell: NotebookNode, number: int, words: Words, pictures: Path) -> str:
+    output, lesson = cell.outputs[number], words.lesson
     data = output.get("data", {})
+    if "text/markdown" in data:
+        return words.render(data["text/markdown"])
     if "image/png" not in data:
         text = output.text if output.output_type == "stream" else data["text/plain"]
         return f'<pre class="output">{ansi2html(text)}</pre>\n'

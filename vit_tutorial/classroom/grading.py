@@ -25,9 +25,9 @@ HEADING = re.compile(r"^### (Exercise .+)$", re.M)
 CARD = re.compile(r"^\*(difficulty .+)\*$", re.M)
 FOR_STUDENTS = f"""**For students**
 
-- **Set-up**, once: `pip install "vit_tutorial-{importlib.metadata.version("vit_tutorial")}-py3-none-any.whl[lab]"` in
-  the folder with that file, then `jupyter lab`. In Colab: put that file beside this notebook (the folder symbol at the
-  left edge), then run the first cell.
+- **Set-up**, once: as `SET-UP.md` says, beside which this notebook came. In Colab: put
+  `vit_tutorial-{importlib.metadata.version("vit_tutorial")}-py3-none-any.whl` beside this notebook (the folder symbol
+  at the left edge), then run the first cell.
 - **Write** where `raise NotImplementedError()` stands, in the cell above each check. Leave the checks as they are, and
   run them as often as you like.
 - **Points** stand on each exercise's card: all of them if the check says *right*, half if it names your one mistake,

@@ -12,22 +12,32 @@ from nbformat import NotebookNode
 from .. import checks, data
 from ..checks.predict import table
 from .cells import Words
-from .lessons import ROOT, is_check, read, title
+from .lessons import ROOT, chosen, is_check, is_solution, read, title
 from .pages import TEMPLATES, style
 from .sections import Section, sections
 
 PLANS = """\
 # Plans
 
-Every lesson is a notebook that runs by itself, so a lesson may be left out without breaking the next one. Each section
-that is named here was left out once, and the rest was run.
+Every lesson is a notebook that runs by itself, so a lesson may be left out without breaking the next one. What a
+lesson's page names under *May be skipped* was left out, all at once, and the rest was run. That is about the code: an
+exercise may still need the idea, as exercise 1 of lesson 04 needs its section on masks.
 
-**90 minutes: what attention does.** Lesson 04. Show the opening picture of 00 first. Leave out *What a token may not
-look at*, *What it costs* and *Break it*. {attention} minutes to read together, exercise 1 in pairs, exercise 2 at home.
+**90 minutes: what attention does.** Lesson 04, without *What it costs* and *Break it*.
 
-**Half a day: from pixels to logits.** Lessons 00, 01, 04, 05 and 07, each without the sections that may be skipped:
-{day} minutes to read, and exercise 1 of each ({first} minutes). Let them run the cells themselves, and ask each
-*Predict* in the room before anybody runs the next cell.
+| minutes | what |
+| --- | --- |
+| 10 | the opening picture of lesson 00, then everybody opens 04 and runs its first cells |
+| {attention} | reading and running together, a show of hands at each *Predict* |
+| 15 | questions, slow machines |
+| {one} | exercise 1, in pairs |
+| 15 | what the checks said, and the three questions of *Test yourself* |
+
+Exercises 2 and 3 are homework.
+
+**Half a day: from pixels to logits.** Lessons 00, 01, 04, 05 and 07, each without the sections that may be skipped
+(but 04 with its masks): {day} minutes to read, and exercise 1 of each ({first} minutes). Let them run the cells
+themselves, and ask each *Predict* in the room before anybody runs the next cell.
 
 **Four weeks: all of it.** Exercises are homework, handed in lesson by lesson.
 
@@ -36,6 +46,9 @@ look at*, *What it costs* and *Break it*. {attention} minutes to read together, 
 {weeks}
 """
 WEEKS = {"1: tokens": "00 01 02 03", "2: the model": "04 05 06 07", "3: training": "08 09", "4: weights": "10 11 14"}
+
+
+LEFT_OUT = ("What it costs", "Break it")  # of lesson 04, in 90 minutes
 
 
 def listed(lines: list[str]) -> str:
@@ -56,10 +69,28 @@ def misunderstandings(number: str, notebook: NotebookNode) -> Iterator[str]:
         guess = wrong.get(
             "guess", f"more than {wrong['above']}" if "above" in wrong else f"less than {wrong.get('below')}"
         )
-        yield f"*Predict* `{name}`, guess {guess}: {wrong['because']}"
+        yield f"{question(name, notebook)} *Guess {guess}:* {wrong['because']}"
     for cell in filter(is_check, notebook.cells):
         exercise = checks.EXERCISES[re.match(r"checks\.(\w+)", cell.source)[1]]
-        yield f"Exercise `{exercise.solution.__name__}`: " + " / ".join(edit.sentence for edit in exercise.edits[:3])
+        sentences = [*dict.fromkeys(edit.sentence for edit in exercise.edits)][:3]
+        yield f"Exercise `{exercise.solution.__name__}`: " + " / ".join(sentences)
+
+
+def question(name: str, notebook: NotebookNode) -> str:
+    """The paragraph that asks for a prediction: the last one before its cell that says so."""
+    place = next(i for i, cell in enumerate(notebook.cells) if f'checks.predict("{name}"' in cell.source)
+    words = "\n\n".join(cell.source for cell in notebook.cells[:place] if cell.cell_type == "markdown")
+    return next(" ".join(text.split()) for text in reversed(words.split("\n\n")) if "**Predict" in text)
+
+
+def solutions(notebook: NotebookNode) -> str:
+    """Ours, folded."""
+    cells = [cell.source for cell in notebook.cells if is_solution(cell)]
+    return (
+        "<details><summary>Our solutions</summary>\n\n"
+        + "".join(f"```python\n{s}\n```\n\n" for s in cells)
+        + "</details>"
+    )
 
 
 def about(path: Path) -> str:
@@ -78,6 +109,7 @@ def about(path: Path) -> str:
             "**Afterwards your students can explain**\n\n" + listed(re.findall(r"^- (.+)", recap, re.MULTILINE)),
             "**Usual misunderstandings**\n\n" + listed([*misunderstandings(number, notebook)]),
             f"**What to ask**\n\n{questions.strip()}\n\n<details>{answers.split('**Next:**')[0].strip()}",
+            solutions(notebook),
             f"**May be skipped** ({skip['minutes']} minutes in all): " + "; ".join(f"*{s}*" for s in skip["skipped"]),
         ]
     )
@@ -93,26 +125,25 @@ def plans(lessons: list[Path]) -> str:
     day = [stems[n] for n in ("00", "01", "04", "05", "07")]
     first = sum(int(re.search(r"· (\d+) minutes", "\n".join(c.source for c in read(path).cells))[1])
                 for path in lessons if path.stem in day)  # fmt: skip
-    left_out = {"What a token may not look at", "What it costs", "Break it"}
-    attention = sections(read(next(path for path in lessons if path.stem == stems["04"])))
+    lesson = read(next(path for path in lessons if path.stem == stems["04"]))
+    masks = next(s.minutes for s in sections(lesson) if s.heading == "What a token may not look at")
     weeks = [
         f"| {week} | {', '.join(numbers.split())} | {sum(map(read_of.get, numbers.split()))} | "
         f"{sum(map(do.get, numbers.split()))} |"
         for week, numbers in WEEKS.items()
     ]
     return PLANS.format_map({
-        "attention": round(read_of["04"] - sum(s.minutes for s in attention if s.heading in left_out)),
-        "day": sum(times[stem]["minutes_to_read"] - skip[stem]["minutes"] for stem in day),
+        "attention": round(read_of["04"] - sum(s.minutes for s in sections(lesson) if s.heading in LEFT_OUT)),
+        "one": re.search(r"· (\d+) minutes", "\n".join(cell.source for cell in lesson.cells))[1],
+        "day": round(masks + sum(times[stem]["minutes_to_read"] - skip[stem]["minutes"] for stem in day)),
         "first": first,
         "weeks": "\n".join(weeks),
     })  # fmt: skip
 
 
 def make(lessons: list[Path], folder: Path) -> None:
-    """index.html, the plans if all lessons are there, the catalogue of mistakes and the field guide."""
-    written = {"index": "\n\n".join(["# For the instructor", *map(about, lessons)])}
-    if {n for numbers in WEEKS.values() for n in numbers.split()} <= {path.stem[:2] for path in lessons}:
-        written["plans"] = plans(lessons)
+    """index.html, the plans for all lessons, the catalogue of mistakes and the field guide."""
+    written = {"index": "\n\n".join(["# For the instructor", *map(about, lessons)]), "plans": plans(chosen([]))}
     for name in ("catalogue", "fieldguide"):
         written[name] = (ROOT / "vit_tutorial" / "checks" / f"{name}.md").read_text(encoding="utf-8")
     titles = {name: re.match(r"# (.+)", text)[1] for name, text in written.items()}

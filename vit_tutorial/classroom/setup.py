@@ -33,13 +33,15 @@ SET_UP = """# Set up for the lessons
 Do this at home: it takes a good network, some minutes, and room on the disk: about 6 GB on Linux with the GPU's
 libraries, 1.5 to 2 GB elsewhere. You need Python 3.11 or newer. In this folder, on a command line:
 
+    python -m venv class             (python3 or py, if there is no python)
+    source class/bin/activate        (on Windows: class/Scripts/activate)
     pip install -c constraints.txt "{wheel}[lab]"
     jupyter lab lessons
 
-(For lesson 10, write `[lab,peers]`.) On Linux without a GPU, this needs a quarter of the room:
+Next time the second and the last line will do. For lesson 10, write `[lab,peers]`. On Linux without a GPU, this third
+line needs a quarter of the room:
 
-    pip install uv && uv venv && uv pip install --torch-backend cpu -c constraints.txt "{wheel}[lab]"
-    uv run --no-project jupyter lab lessons
+    pip install uv && uv pip install --torch-backend cpu -c constraints.txt "{wheel}[lab]"
 
 Without a network, if there is a folder `wheels` here that was made for your system:
 

@@ -1,7 +1,7 @@
 """Lessons that are one file each: the notebook carries the package and just the data that it uses inside itself.
 
 Mailing the file is enough: it runs in an empty folder, in Colab or in JupyterLab, where torch and its kin are
-installed. Two folders: `lessons`, with our solutions and the stored outputs, and `students`, without them.
+installed. Two folders: `students`, and `with-solutions`, which has the stored outputs, too.
 """
 
 import ast
@@ -152,7 +152,10 @@ def make(lessons: list[Path], folder: Path) -> None:
     """One notebook per lesson, twice; none above 20 MB."""
     with TemporaryDirectory() as stubs:
         student.make(lessons, Path(stubs))
-        editions = {"lessons": (lessons, Path.read_bytes), "students": (sorted(Path(stubs).glob("*.ipynb")), covered)}
+        editions = {
+            "with-solutions": (lessons, Path.read_bytes),
+            "students": (sorted(Path(stubs).glob("*.ipynb")), covered),
+        }
         for kind, (paths, content) in editions.items():
             (folder / kind).mkdir()
             for path in paths:
