@@ -2,17 +2,17 @@
 
 import ast
 import functools
+import itertools
 import re
-from pathlib import Path
 
 import nbformat
 
 from vit_tutorial import checks
+from vit_tutorial.classroom.lessons import FOLDED, ROOT, chosen
+from vit_tutorial.classroom.sections import reading_minutes
 
-ROOT = Path(__file__).parents[1]
-LESSONS = sorted((ROOT / "notebooks").glob("[0-9][0-9]_*.ipynb"))
+LESSONS = chosen([])
 CELL_KEYS = {"jupyter", "nbgrader", "slideshow", "tags", "cellView"}  # what a cell's metadata may hold
-FOLDED = {"jupyter": {"source_hidden": True}, "cellView": "form"}  # in JupyterLab, and in Colab
 SETUP = """\
 import glob, importlib.util, os, subprocess, sys
 if not importlib.util.find_spec("vit_tutorial"):  # a bare runtime such as Colab: see README
@@ -115,20 +115,10 @@ def known_repository() -> str | None:
 
 
 def minutes(notebook: nbformat.NotebookNode) -> tuple[int, int]:
-    """Minutes to read (150 words or 10 lines of code a minute), and the sum of the exercises' own.
-
-    What is folded is not counted, and not what comes under "## Extra".
-    """
-    words = lines = 0
-    for cell in notebook.cells[1:]:  # the title cell holds the result
-        if cell.source.startswith("## Extra"):
-            break
-        if cell.cell_type == "markdown":
-            words += len(re.sub(r"<details>.*?</details>", "", cell.source, flags=re.DOTALL).split())
-        elif not cell.metadata.get("jupyter"):
-            lines += len(cell.source.splitlines())
+    """Minutes to read, and the sum of the exercises' own; what comes after "## Extra" is not counted."""
+    told = itertools.takewhile(lambda cell: not cell.source.startswith("## Extra"), notebook.cells)
     exercises = re.findall(r"difficulty \d of 5 · (\d+) minutes", "\n".join(c.source for c in notebook.cells))
-    return round(words / 150 + lines / 10), sum(map(int, exercises))
+    return round(reading_minutes([*told][1:])), sum(map(int, exercises))  # the title cell holds the result
 
 
 def describe_times(times: dict) -> str:

@@ -39,7 +39,7 @@ def test_a_section_may_be_skipped_if_nothing_that_stays_needs_it():
 @pytest.mark.parametrize("path", chosen([]), ids=lambda path: path.stem)
 def test_what_was_tried_is_what_the_lesson_has_today(path):
     tried = data.result("skippable")[path.stem]  # python tools/skip.py NN tries it
-    assert tried["skipped"] == [section.heading for section in optional(sections(read(path)))]
+    assert tried == [section.heading for section in optional(sections(read(path)))]
 
 
 def test_the_page_names_minutes_goals_mistakes_and_questions(tmp_path):
@@ -65,7 +65,7 @@ def test_the_page_names_minutes_goals_mistakes_and_questions(tmp_path):
 
 
 def test_the_plans_skip_only_what_was_tried():
-    tried = data.result("skippable")["04_attention"]["skipped"]
+    tried = data.result("skippable")["04_attention"]
     for heading in instructor.LEFT_OUT:
         assert heading in tried and f"*{heading}*" in " ".join(instructor.PLANS.split())
     numbers = [number for group in instructor.WEEKS.values() for number in group.split()]

@@ -61,7 +61,7 @@ def under(notebook: NotebookNode, heading: str) -> str:
     return "\n\n".join(cell.source for cell in section.cells if cell.cell_type == "markdown")
 
 
-def misunderstandings(number: str, notebook: NotebookNode) -> Iterator[str]:
+def misunderstandings(notebook: NotebookNode) -> Iterator[str]:
     """What people guess before they know, and what their first answers to the exercises do."""
     code = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "code")
     for name in re.findall(r'checks\.predict\("([\w-]+)"', code):
@@ -95,8 +95,8 @@ def solutions(notebook: NotebookNode) -> str:
 
 def about(path: Path) -> str:
     """A lesson for its teacher, in Markdown."""
-    notebook, number = read(path), path.stem[:2]
-    times, skip = data.result("lessons")[path.stem], data.result("skippable")[path.stem]
+    notebook = read(path)
+    times, skipped = data.result("lessons")[path.stem], data.result("skippable")[path.stem]
     needs = re.search(r"\*\*You need\*\* (.+)", notebook.cells[0].source)
     points = sum(cell.metadata.nbgrader.points for cell in filter(is_check, notebook.cells))
     recap, asked = under(notebook, "Recap").partition("**Test yourself**")[::2]
@@ -107,25 +107,34 @@ def about(path: Path) -> str:
             f"{times['minutes_to_read']} minutes to read, {times['minutes_of_exercises']} for the exercises "
             f"({points} points), {times['seconds_to_run']:.0f} s to run. Before it: {needs[1] if needs else 'none.'}",
             "**Afterwards your students can explain**\n\n" + listed(re.findall(r"^- (.+)", recap, re.MULTILINE)),
-            "**Usual misunderstandings**\n\n" + listed([*misunderstandings(number, notebook)]),
+            "**Usual misunderstandings**\n\n" + listed([*misunderstandings(notebook)]),
             f"**What to ask**\n\n{questions.strip()}\n\n<details>{answers.split('**Next:**')[0].strip()}",
             solutions(notebook),
-            f"**May be skipped** ({skip['minutes']} minutes in all): " + "; ".join(f"*{s}*" for s in skip["skipped"]),
+            f"**May be skipped** ({round(saved(path))} minutes in all): " + "; ".join(f"*{s}*" for s in skipped),
         ]
     )
 
 
-def plans(lessons: list[Path]) -> str:
+def saved(path: Path) -> float:
+    """The minutes of what may be skipped."""
+    skipped = data.result("skippable")[path.stem]
+    return sum(section.minutes for section in sections(read(path)) if section.heading in skipped)
+
+
+def first_exercise(notebook: NotebookNode) -> int:
+    """The minutes of exercise 1."""
+    return int(re.search(r"· (\d+) minutes", "\n".join(cell.source for cell in notebook.cells))[1])
+
+
+def plans() -> str:
     """Three plans, their minutes computed."""
-    times, skip = data.result("lessons"), data.result("skippable")
+    times, lessons = data.result("lessons"), chosen([])
     stems = {path.stem[:2]: path.stem for path in lessons}
     read_of, do = (
         {n: times[stem][f"minutes_{key}"] for n, stem in stems.items()} for key in ("to_read", "of_exercises")
     )
-    day = [stems[n] for n in ("00", "01", "04", "05", "07")]
-    first = sum(int(re.search(r"· (\d+) minutes", "\n".join(c.source for c in read(path).cells))[1])
-                for path in lessons if path.stem in day)  # fmt: skip
-    lesson = read(next(path for path in lessons if path.stem == stems["04"]))
+    day = chosen(["00", "01", "04", "05", "07"])
+    lesson = read(*chosen(["04"]))
     masks = next(s.minutes for s in sections(lesson) if s.heading == "What a token may not look at")
     weeks = [
         f"| {week} | {', '.join(numbers.split())} | {sum(map(read_of.get, numbers.split()))} | "
@@ -134,16 +143,16 @@ def plans(lessons: list[Path]) -> str:
     ]
     return PLANS.format_map({
         "attention": round(read_of["04"] - sum(s.minutes for s in sections(lesson) if s.heading in LEFT_OUT)),
-        "one": re.search(r"· (\d+) minutes", "\n".join(cell.source for cell in lesson.cells))[1],
-        "day": round(masks + sum(times[stem]["minutes_to_read"] - skip[stem]["minutes"] for stem in day)),
-        "first": first,
+        "one": first_exercise(lesson),
+        "day": round(masks + sum(times[path.stem]["minutes_to_read"] - saved(path) for path in day)),
+        "first": sum(first_exercise(read(path)) for path in day),
         "weeks": "\n".join(weeks),
     })  # fmt: skip
 
 
 def make(lessons: list[Path], folder: Path) -> None:
     """index.html, the plans for all lessons, the catalogue of mistakes and the field guide."""
-    written = {"index": "\n\n".join(["# For the instructor", *map(about, lessons)]), "plans": plans(chosen([]))}
+    written = {"index": "\n\n".join(["# For the instructor", *map(about, lessons)]), "plans": plans()}
     for name in ("catalogue", "fieldguide"):
         written[name] = (ROOT / "vit_tutorial" / "checks" / f"{name}.md").read_text(encoding="utf-8")
     titles = {name: re.match(r"# (.+)", text)[1] for name, text in written.items()}

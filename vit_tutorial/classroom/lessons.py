@@ -8,6 +8,7 @@ from nbformat import NotebookNode
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = ROOT / "notebooks"
+FOLDED = {"jupyter": {"source_hidden": True}, "cellView": "form"}  # in JupyterLab, and in Colab
 
 
 class Refused(Exception):

@@ -19,14 +19,18 @@ class Section:
 
     @property
     def minutes(self) -> float:
-        """150 words or 10 lines of code per minute; what is folded is not counted."""
-        words = lines = 0
-        for cell in self.cells:
-            if cell.cell_type == "markdown":
-                words += len(re.sub(r"<details>.*?</details>", "", cell.source, flags=re.DOTALL).split())
-            elif not cell.metadata.get("jupyter"):
-                lines += len(cell.source.splitlines())
-        return words / 150 + lines / 10
+        return reading_minutes(self.cells)
+
+
+def reading_minutes(cells: list[NotebookNode]) -> float:
+    """150 words or 10 lines of code per minute; what is folded is not counted."""
+    words = lines = 0
+    for cell in cells:
+        if cell.cell_type == "markdown":
+            words += len(re.sub(r"<details>.*?</details>", "", cell.source, flags=re.DOTALL).split())
+        elif not cell.metadata.get("jupyter"):
+            lines += len(cell.source.splitlines())
+    return words / 150 + lines / 10
 
 
 def sections(notebook: NotebookNode) -> list[Section]:

@@ -23,11 +23,10 @@ from packaging.utils import canonicalize_name
 
 from .. import data, files
 from . import setup, student
-from .lessons import ROOT, Refused, read
+from .lessons import FOLDED, ROOT, Refused, read
 
 LARGEST = 20e6  # bytes: what Colab opens
 PACKAGE = ROOT / "vit_tutorial"
-FOLDED = {"jupyter": {"source_hidden": True}, "cellView": "form"}  # in JupyterLab, and in Colab
 SET_UP = "- **Set-up**: none. This file carries the package and its data; run its first two cells (folded)."
 UNPACK = """\
 import base64, importlib.util, io, os, subprocess, sys, tempfile, zipfile
