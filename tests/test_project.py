@@ -12,6 +12,7 @@ import zipfile
 from pathlib import Path
 
 import lesson
+import nbval.kernel
 import pytest
 import yaml
 from packaging.requirements import Requirement
@@ -192,3 +193,16 @@ def test_wheel_carries_code_and_data_and_works_elsewhere(tmp_path):
 def test_ruff_has_nothing_to_say(command):
     result = subprocess.run([sys.executable, "-m", *command], cwd=ROOT, capture_output=True, text=True)
     assert result.returncode == 0, result.stdout
+
+
+def test_a_lesson_whose_kernel_dies_at_birth_gets_another():
+    dies = iter([True, False, True, True])
+
+    def start(name):
+        if next(dies):
+            raise RuntimeError("Kernel died before replying to kernel_info")
+        return name
+
+    assert nbval.kernel.start_new_kernel("python3", start=start) == "python3"
+    with pytest.raises(RuntimeError, match="Kernel died"):
+        nbval.kernel.start_new_kernel("python3", start=start)

@@ -46,10 +46,11 @@ def run_bare(python: Path, notebook: Path, options: tuple[str, ...] = ()) -> sub
         empty = Path(folder) / "empty"
         empty.mkdir()
         shutil.copy(notebook, empty)
-        own = {"IPYTHONDIR": str(Path(folder) / "home"), "ACCELERATE_USE_CPU": "true", "HF_HUB_OFFLINE": "1"}
-        own |= {"VIT_TUTORIAL_OFFLINE": "1", "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1")}
-        env = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "MPLBACKEND")} | own
-        command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", empty, "-c", os.devnull]
+        shutil.copy(ROOT / "conftest.py", folder)  # one thread, no network, the CPU: as the tests have it
+        env = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+        env["IPYTHONDIR"] = str(Path(folder) / "home")
+        command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", folder, "-c", os.devnull]
+        command += ["--confcutdir", folder]
         command += ["--nbval", "--nbval-current-env", "--nbval-cell-timeout=300", *options, notebook.name]
         return subprocess.run([*map(str, command)], cwd=empty, env=env, capture_output=True, text=True)
 

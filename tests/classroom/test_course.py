@@ -17,7 +17,7 @@ from nbformat.v4 import new_output
 from vit_tutorial import checks
 from vit_tutorial.classroom import course, student
 from vit_tutorial.classroom.grade import grade, main
-from vit_tutorial.classroom.grading import exercises, judged
+from vit_tutorial.classroom.grading import Execute, Run, exercises, judged
 from vit_tutorial.classroom.lessons import NOTEBOOKS, chosen, is_check, is_solution, read
 
 pytestmark = pytest.mark.filterwarnings("ignore:Object of type")  # nbgrader's, of its database
@@ -206,3 +206,20 @@ def test_bad_input_is_refused_in_one_line(room, monkeypatch, arguments, line):
     with pytest.raises(SystemExit, match=line) as refused:
         main()
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("failures", [2, 3])
+def test_a_kernel_that_does_not_start_is_started_again(monkeypatch, failures):
+    starts = iter([RuntimeError("Kernel died before replying to kernel_info")] * failures)
+
+    def start(self, notebook, resources, km=None):
+        if error := next(starts, None):
+            raise error
+        return "ran"
+
+    monkeypatch.setattr(Execute, "preprocess", start)
+    if failures == 2:
+        assert Run().preprocess(None, {}) == "ran"
+    else:
+        with pytest.raises(RuntimeError, match="Kernel died"):
+            Run().preprocess(None, {})

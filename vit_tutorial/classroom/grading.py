@@ -103,6 +103,7 @@ class Run(Execute):
         return super().preprocess_cell(cell, resources, index)
 
     def preprocess(self, notebook: NotebookNode, resources: Any, km: Any = None) -> tuple[NotebookNode, Any]:
+        starts = 3  # a kernel's ports are chosen, freed and then taken: another process may be faster
         while True:
             try:
                 return super().preprocess(notebook, resources, km)
@@ -115,6 +116,9 @@ class Run(Execute):
                     else "it ended the kernel: memory?"
                 )
                 self.running.outputs = [new_output("error", ename=name, evalue=said, traceback=[f"{name}: {said}"])]
+            except RuntimeError:
+                if not (starts := starts - 1):
+                    raise
 
 
 class Marks(NbGraderPreprocessor):
