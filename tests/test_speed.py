@@ -1,0 +1,106 @@
+"""The stopwatch and the count of memory, beside what torch's own profiler and a clock of our own say."""
+
+import time
+from contextlib import nullcontext
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch._subclasses.fake_tensor import FakeTensorMode
+
+from vit_tutorial import speed, vit
+
+
+def test_a_race_turns_and_its_first_round_does_not_count(monkeypatch):
+    calls, clock = [], iter(range(1000))
+    monkeypatch.setattr(speed, "seconds", lambda work: work() or next(clock))
+    works = {name: lambda name=name: calls.append(name) for name in "abc"}
+    times = speed.race(works, rounds=3)
+    assert "".join(calls) == "cab" + "abc" + "bca" + "cab"
+    assert times == {"a": [3, 8, 10], "b": [4, 6, 11], "c": [5, 7, 9]}
+
+
+def test_seconds_are_seconds():
+    assert 0.05 <= speed.seconds(lambda: time.sleep(0.05)) < 0.5
+
+
+def test_a_ratio_is_taken_round_by_round():
+    ours, theirs = [1.0, 20.0, 3.0], [1.0, 10.0, 1.0]  # medians alone would say 3
+    assert speed.ratio(ours, theirs) == (1.0, 2.0, 3.0)
+
+
+def test_rates_count_both_operations_and_both_directions(monkeypatch):
+    monkeypatch.setattr(speed, "race", lambda works, rounds: {name: [4.0, 2.0] for name in works})
+    assert speed.matmul_rate(3, 5, 7) == 3 * 5 * 7
+    assert speed.memory_rate() == 2**28
+
+
+def profiled(work):
+    """The most memory that torch's profiler sees alive at once."""
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as profile:
+        work()
+    events, stack = [], list(profile.profiler.kineto_results.experimental_event_tree())
+    while stack:
+        event = stack.pop()
+        stack += event.children
+        if event.tag.name == "Allocation":
+            events.append((event.start_time_ns, event.typed[1].alloc_size))
+    now = peak = 0
+    for _, size in sorted(events, key=lambda event: event[0]):
+        now += size
+        peak = max(peak, now)
+    return peak
+
+
+def steps():
+    torch.manual_seed(0)
+    model = vit("Ti/16", depth=4, image_size=(224, 192), num_classes=7)
+    images, labels = torch.randn(3, 3, 224, 192), torch.zeros(3, dtype=torch.long)
+    optimizer = torch.optim.AdamW(model.parameters(), foreach=False)
+
+    def step():
+        F.cross_entropy(model(images), labels).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+    return step
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_peak_memory_is_what_torchs_profiler_counts(first):
+    ours, theirs = steps(), steps()
+    if not first:  # AdamW's averages are there already
+        ours(), theirs()
+    with speed.PeakMemory() as memory:
+        ours()
+    assert memory.peak == pytest.approx(profiled(theirs), rel=0.01)  # scratch within kernels is theirs alone
+    assert (memory.now > 0) == first
+
+
+def test_with_fake_tensors_it_counts_the_same_and_nothing_is_held():
+    counted = []
+    for mode in (nullcontext(), FakeTensorMode()):  # the meta device chooses another kernel for attention
+        with mode:
+            step = steps()
+            step()
+            with speed.PeakMemory() as memory:
+                step()
+        counted.append(memory.peak)
+    assert counted[0] == counted[1] > 2**24
+
+
+def test_views_and_work_in_place_take_no_memory():
+    x = torch.ones(1000)
+    with speed.PeakMemory() as memory:
+        x.view(10, 100).mT.add_(1)
+        assert memory.peak == 0
+        y = nn.Identity()(x) + 1
+        assert memory.now == 4000
+        del y
+        assert memory.now == 0 and memory.peak == 4000
+
+
+def test_the_machine_says_what_it_is():
+    about = speed.machine()
+    assert about["torch"] == torch.__version__ and about["cores"] >= 1 and about["device"]

@@ -1,0 +1,121 @@
+"""Lesson 12: what work costs: seconds beside others in the same run, memory, and what this machine could do."""
+
+import os
+import platform
+import statistics
+import time
+import weakref
+from collections.abc import Callable, Mapping
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+
+def seconds(work: Callable[[], object]) -> float:
+    """How long `work()` takes, what it has started on a GPU included."""
+    synchronise()
+    start = time.perf_counter()
+    work()
+    synchronise()
+    return time.perf_counter() - start
+
+
+def synchronise() -> None:
+    """Wait until a GPU, if there is one in use, has done what it was told."""
+    if torch.cuda.is_initialized():  # a call only queues the work
+        torch.cuda.synchronize()
+
+
+def race(works: Mapping[str, Callable[[], object]], rounds: int = 15) -> dict[str, list[float]]:
+    """Seconds of each work in each round: all of them in turn, whoever was first coming last in the next round.
+
+    So a slow moment of the machine hits all alike. A round before the first warms up and is not counted.
+    """
+    names, times = list(works), {name: [] for name in works}
+    for i in range(-1, rounds):
+        for name in names[i % len(names) :] + names[: i % len(names)]:
+            spent = seconds(works[name])
+            if i >= 0:
+                times[name].append(spent)
+    return times
+
+
+def ratio(ours: list[float], theirs: list[float]) -> tuple[float, float, float]:
+    """Our seconds over theirs, round by round: lower quartile, median, upper quartile. At least two rounds."""
+    low, middle, high = statistics.quantiles([a / b for a, b in zip(ours, theirs, strict=True)], n=4)
+    return low, middle, high
+
+
+def matmul_rate(m: int, k: int, n: int, dtype=torch.float32, device="cpu", rounds: int = 10) -> float:
+    """FLOP per second of this machine's product of (m, k) and (k, n): the best of `rounds`.
+
+    A product of these has 2 m k n operations: a multiplication and an addition for each term of each sum.
+    """
+    a, b = torch.randn(m, k, device=device).to(dtype), torch.randn(k, n, device=device).to(dtype)
+    return 2 * m * k * n / min(race({"product": lambda: a @ b}, rounds)["product"])
+
+
+def memory_rate(device="cpu", rounds: int = 10) -> float:
+    """Bytes per second that this machine reads and writes: the best of `rounds` copies of 256 MiB."""
+    source = torch.ones(2**26, device=device)
+    target = torch.empty_like(source)
+    return 2 * source.nbytes / min(race({"copy": lambda: target.copy_(source)}, rounds)["copy"])
+
+
+class PeakMemory(TorchDispatchMode):
+    """Counts the bytes of the tensors that are made within it and still alive: `peak`, and `now`.
+
+        with PeakMemory() as memory:
+            loss = F.cross_entropy(model(images), labels)
+            loss.backward()
+        print(memory.peak)
+
+    What a kernel takes and gives back within one call is not seen. Within torch's FakeTensorMode nothing is held and
+    all is counted, so a model's memory is known on a machine that could not hold it.
+    """
+
+    def __init__(self):
+        super().__init__()
+        self.now = self.peak = 0
+        self.alive: dict[int, int] = {}  # bytes, by a storage's address
+
+    def __torch_dispatch__(self, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        given = {storage._cdata for storage in storages((args, kwargs))}
+        for storage in storages(result):
+            key = storage._cdata
+            if key not in given and key not in self.alive:  # a view, or done in place: no new memory
+                self.alive[key] = storage.nbytes()
+                self.now += self.alive[key]
+                weakref.finalize(storage, self._gone, key)
+        self.peak = max(self.peak, self.now)
+        return result
+
+    def _gone(self, key: int) -> None:
+        self.now -= self.alive.pop(key)
+
+
+def storages(tree: Any) -> list[torch.UntypedStorage]:
+    """The memory behind each tensor of nested lists and dicts."""
+    return [leaf.untyped_storage() for leaf in tree_leaves(tree) if isinstance(leaf, Tensor)]
+
+
+def machine(device: str = "cpu") -> dict[str, str | int]:
+    """What was measured on: processor or GPU, cores, threads, versions, date."""
+    name = torch.cuda.get_device_name(device) if str(device).startswith("cuda") else processor()
+    versions = {"python": platform.python_version(), "torch": torch.__version__}
+    threads = torch.get_num_threads()
+    return {"device": name, "cores": os.cpu_count(), "threads": threads, **versions, "date": str(date.today())}
+
+
+def processor() -> str:
+    """The processor's own name, where the system tells it."""
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.exists() else []
+    names = [line.split(":")[1].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor()
