@@ -7,17 +7,16 @@ loss in the last epoch. Lesson 08 shows the table. Stopped, it goes on where it 
 """
 
 import argparse
-import json
 import math
 from collections.abc import Callable
 from dataclasses import asdict, replace
 
 import torch
 import torch.nn.functional as F
-from b16 import machine
 from einops import rearrange
+from machine import machine, store
 
-from vit_tutorial import EncoderBlock, MultiHeadAttention, ViT, ViTConfig, data, files
+from vit_tutorial import EncoderBlock, MultiHeadAttention, ViT, ViTConfig, data
 from vit_tutorial.train import Recipe, fit, predict
 
 CONFIG = ViTConfig(28, 7, 1, 10, 64, 2, 4, 128)
@@ -125,7 +124,7 @@ def main() -> None:
                 result[what].setdefault(name, []).append(value)
             print(name, seed, right, claimed - right, flush=True)
             device = machine("cuda" if torch.cuda.is_available() else "cpu")
-            files.write(path, json.dumps(device | result, indent=1).encode() + b"\n")
+            store("ablation", device | result)
 
 
 if __name__ == "__main__":

@@ -6,15 +6,14 @@ neither learns from; test accuracy on 10,000 others. Lesson 08 shows the table. 
 """
 
 import argparse
-import json
 from dataclasses import asdict, replace
 
 import torch
-from b16 import machine
+from machine import machine, store
 from torch import Tensor, nn
 from torch.optim import AdamW
 
-from vit_tutorial import ViT, ViTConfig, data, files
+from vit_tutorial import ViT, ViTConfig, data
 from vit_tutorial.train import Recipe, parameter_groups, predict, train_step
 from vit_tutorial.train.recipe import shift
 
@@ -72,7 +71,7 @@ def main() -> None:
     def keep(row: dict, key: str, value: object) -> None:
         row[key] = value
         print(key, row, flush=True)
-        files.write(path, json.dumps(machine("cpu") | result, indent=1).encode() + b"\n")
+        store("cnn", machine("cpu") | result)
 
     for kind in MODELS:
         for n in sorted({n for n, _ in RUNS}):

@@ -8,13 +8,11 @@ on 2,000 others, in batches of 64 as in training, and one by one. Lesson 14 show
 
 import argparse
 import functools
-import json
 from concurrent.futures import ProcessPoolExecutor
-from pathlib import Path
 
 import torch
 import torch.nn.functional as F
-from b16 import machine
+from machine import machine, store
 from torch import Tensor, nn
 
 from vit_tutorial import MLP, checks, data
@@ -113,13 +111,12 @@ def main() -> None:
     rows |= {("so far", "nothing"): set(every)}
     rows |= {("so far", name): set(every[i + 1 :]) for i, name in enumerate(every[:-1])}
     result = {"machine": machine("cpu"), "alone": {}, "so far": {}}
-    path = Path(__file__).parent / "results" / "debug.json"
     with ProcessPoolExecutor(2) as pool:
         runs = {row: [pool.submit(run, chosen, seed) for seed in seeds] for row, chosen in rows.items()}
         for (table, name), futures in runs.items():
             found = result[table][name] = [future.result() for future in futures]
             print(table, name, [(one["after 150"], one["after 600"], one["losses"][-1]) for one in found], flush=True)
-            path.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+            store("debug", result)
 
 
 if __name__ == "__main__":

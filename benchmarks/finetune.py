@@ -19,11 +19,11 @@ os.environ.setdefault("ACCELERATE_USE_CPU", "true")  # so small a model gains no
 
 import torch
 import torch.nn.functional as F
-from b16 import machine
+from machine import machine, store
 from sklearn.datasets import load_digits
 from torch import Tensor, nn
 
-from vit_tutorial import ViT, data, files, weights
+from vit_tutorial import ViT, data, weights
 from vit_tutorial.train import Recipe, evaluate, fit
 from vit_tutorial.train.recipe import shift
 from vit_tutorial.weights.probe import probe
@@ -104,7 +104,7 @@ def main() -> None:
     def keep(row: list[float], value: float, *what: object) -> None:
         row.append(value)
         print(*what, row, flush=True)
-        files.write(path, json.dumps(machine("cpu") | result, indent=1).encode() + b"\n")
+        store("finetune", machine("cpu") | result)
 
     for way, (numbers, _) in WAYS.items():  # choose: 100 labels, measured on the rest of the first 900
         for seed in (100, 101, 102):

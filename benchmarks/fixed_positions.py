@@ -5,15 +5,14 @@ to 40x40, 10x10 patches in place of 7x7, with three tables: the old one stretche
 (ten places from 0 to 6), and one that counts on (0 to 9). Lesson 03 shows the accuracies.
 """
 
-import json
 from dataclasses import asdict, replace
 
 import torch
 import torch.nn.functional as F
-from b16 import machine
+from machine import machine, store
 from torch import Tensor
 
-from vit_tutorial import ViT, ViTConfig, data, files, resize_positions, sincos2d
+from vit_tutorial import ViT, ViTConfig, data, resize_positions, sincos2d
 from vit_tutorial.train import Recipe, evaluate, fit
 
 CONFIG = ViTConfig(28, 4, 1, 10, 64, 3, 4, 128, position="sincos2d")
@@ -52,7 +51,7 @@ def main() -> None:
             accuracy[name].append(evaluate(larger, data.normalise(large), test_labels)["test_accuracy"])
         print(seed, {name: round(values[-1], 3) for name, values in accuracy.items()}, flush=True)
     result = {**machine("cpu"), "config": asdict(CONFIG), "recipe": asdict(RECIPE), "size": SIZE, "accuracy": accuracy}
-    files.write(data.RESULTS / "fixed_positions.json", (json.dumps(result, indent=1) + "\n").encode())
+    store("fixed_positions", result)
 
 
 if __name__ == "__main__":

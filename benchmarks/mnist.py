@@ -1,16 +1,14 @@
-"""How long until a ViT reads MNIST? Beside the recipe that this course grew from, and beside timm and vit-pytorch.
+"""How long until a ViT reads MNIST? Beside the recipe that this course grew from.
 
     OMP_NUM_THREADS=2 uv run --extra test python benchmarks/mnist.py       # about 35 minutes on two cores
 
-Three measurements, in one run:
+Two measurements, in one run:
 1. seconds of training until 95.88 %, 99 % and the last epoch's test accuracy, over five seeds: a sprint of two epochs
    of 40,000 images for the first figure, twenty epochs of all, with a somewhat larger model, for the others.
    Measuring the accuracy is not counted.
 2. the source's recipe: d64, 2 layers, 2 heads, patch 2, MLP 256, pre-logits 32, Adam 1e-3, batch 256, each image
    decoded and transformed by itself in a DataLoader. A few steps are measured, ten epochs are EXTRAPOLATED from them;
    that they end at 95.88 % is its author's figure.
-3. one training step of our model, timm's and vit-pytorch's, the same shape in the same loop, interleaved; and what
-   share of the machine's own rate of matrix products our step reaches.
 Written to benchmarks/results/mnist_<device>.json; stopped, it keeps the seeds that are done.
 """
 
@@ -22,19 +20,17 @@ import shutil
 import statistics
 import tempfile
 from dataclasses import asdict, replace
-from importlib.metadata import version
 from pathlib import Path
 
-import timm
 import torch
 import torchvision
-import vit_pytorch
-from b16 import machine, seconds
+from machine import machine, store
 from torch.utils.data import DataLoader
 from torchvision import transforms
 
-from vit_tutorial import ViT, ViTConfig, count_macs, data, files
-from vit_tutorial.train import Recipe, fit, parameter_groups, train_step
+from vit_tutorial import ViT, ViTConfig, data
+from vit_tutorial.speed import seconds
+from vit_tutorial.train import Recipe, fit
 
 # model, recipe, and how many of the 60,000 images
 SPRINT = (
@@ -44,7 +40,6 @@ SPRINT = (
 )
 RUN = ViTConfig(28, 7, 1, 10, 96, 3, 4, 192, pool="mean"), Recipe(epochs=20), 60_000
 SOURCE = ViTConfig(28, 2, 1, 10, 64, 2, 2, 256, representation_size=32)
-SHAPE = replace(RUN[0], pool="cls")
 
 
 def time_to(config: ViTConfig, recipe: Recipe, seed: int, pictures: tuple, test: tuple) -> dict:
@@ -77,52 +72,13 @@ def source_step(device: str, steps: int = 30) -> list[float]:
                 loss.backward()
                 optimizer.step()
 
-            spent.append(seconds(work, device))
+            spent.append(seconds(work))
         return spent[5:]
-
-
-def step_times(device: str, rounds: int, batch_size: int) -> dict:
-    """Median seconds of one training step of each model, and the ratio to ours, round by round."""
-    c = SHAPE
-    sizes = {"img_size": 28, "patch_size": 7, "in_chans": 1, "num_classes": 10}
-    sizes |= {"embed_dim": c.embed_dim, "depth": c.depth, "num_heads": c.num_heads, "mlp_ratio": 2}
-    theirs = {"image_size": 28, "patch_size": 7, "num_classes": 10, "channels": 1, "dim": c.embed_dim}
-    theirs |= {"depth": c.depth, "heads": c.num_heads, "mlp_dim": c.mlp_dim, "dim_head": c.embed_dim // c.num_heads}
-    models = {"ours": ViT(c), "timm": timm.models.VisionTransformer(**sizes), "vit-pytorch": vit_pytorch.ViT(**theirs)}
-    models["ours, compiled"] = torch.compile(ViT(c))
-    images = torch.randn(batch_size, 1, 28, 28, device=device)
-    labels, recipe = torch.randint(10, (batch_size,), device=device), Recipe()
-    steps = {}
-    for name, model in models.items():
-        optimizer = torch.optim.AdamW(parameter_groups(model.to(device), 0.05), betas=(0.9, 0.99), fused=True)
-        steps[name] = lambda m=model, o=optimizer: train_step(m, o, images, labels, recipe, 0.5)
-    for step in steps.values():
-        for _ in range(5):
-            step()
-    spent = {name: [] for name in steps}
-    names = list(steps)
-    for r in range(rounds):
-        for name in names[r % len(names) :] + names[: r % len(names)]:
-            spent[name].append(seconds(steps[name], device))
-    result = {"batch_size": batch_size, "rounds": rounds}
-    for name, times in spent.items():
-        ratios = [a / b for a, b in zip(spent["ours"], times, strict=True)]
-        rate = 6 * count_macs(c) * batch_size / statistics.median(times) / 1e9  # forward 2, backward 4 a multiply-add
-        result[name] = {"milliseconds": 1e3 * statistics.median(times), "gflops": rate}
-        result[name]["our_time_over_this"] = statistics.median(ratios)
-    return result
-
-
-def matrix_rate(device: str) -> float:
-    """GFLOP/s of the machine's own product of two matrices of 2048 x 2048 in float32: the best of twenty."""
-    a, b = torch.randn(2, 2048, 2048, device=device)
-    return 2 * 2048**3 / min(seconds(lambda: a @ b, device) for _ in range(20)) / 1e9
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--rounds", type=int, default=201)
     arguments = parser.parse_args()
     device = "cuda" if torch.cuda.is_available() else "cpu"
     path = data.RESULTS / f"mnist_{device}.json"
@@ -130,18 +86,13 @@ def main() -> None:
     about = {name: [asdict(how[0]), asdict(how[1]), how[2]] for name, how in (("sprint", SPRINT), ("run", RUN))}
     if result.get("recipes") != about:  # what was kept is of other runs
         result = {}
-    result |= {"recipes": about} | machine(device) | {"vit-pytorch": version("vit-pytorch")}
+    result |= {"recipes": about} | machine(device, "torchvision")
 
-    def keep() -> None:
-        files.write(path, (json.dumps(result, indent=1) + "\n").encode())
-
-    result["matrix_gflops"] = matrix_rate(device)
-    result["steps"] = [step_times(device, arguments.rounds, batch_size) for batch_size in (64, 256)]
     result["source_step_seconds"] = source_step(device)
     result["source_ten_epochs_seconds_extrapolated"] = (
         statistics.mean(result["source_step_seconds"]) * math.ceil(60_000 / 256) * 10
     )
-    keep()
+    store(path.stem, result)
     (images, labels), (test_images, test_labels) = data.mnist("train"), data.mnist("test")
     images, test = data.normalise(images), (data.normalise(test_images), test_labels)
     for name, (config, recipe, n) in {"sprint": SPRINT, "run": RUN}.items():
@@ -150,7 +101,7 @@ def main() -> None:
         for seed in range(len(done), arguments.seeds):
             done.append(time_to(config, recipe, seed, pictures, test))
             print(name, seed, done[-1], flush=True)
-            keep()
+            store(path.stem, result)
 
 
 if __name__ == "__main__":

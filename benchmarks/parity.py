@@ -5,7 +5,6 @@ ours with the weights loaded: the largest difference of the logits (features, wh
 as a share of the largest one. Lesson 10 shows the table. Twelve gigabytes of memory for L/16.
 """
 
-import json
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator
@@ -14,13 +13,13 @@ from pathlib import Path
 import numpy as np
 import timm
 import torch
-from b16 import machine
+from machine import machine, store
 from torch import Tensor, nn
 from torchvision.models.vision_transformer import VisionTransformer
 from transformers import ViTConfig as TheirConfig
 from transformers import ViTForImageClassification
 
-from vit_tutorial import VARIANTS, ViT, data, files, weights
+from vit_tutorial import VARIANTS, ViT, files, weights
 from vit_tutorial.weights.dialects import DIALECTS, export, find_dialect
 from vit_tutorial.weights.loading import load_foreign, plain
 from vit_tutorial.weights.relatives import build
@@ -121,7 +120,7 @@ def main() -> None:
         difference = ((model(images) - expected).abs().max() / expected.abs().max()).item()
         rows.append({"dialect": dialect, "variant": variant, "difference": difference})
         print(f"{dialect:22} {variant:50} {difference:.1e}", flush=True)
-    files.write(data.RESULTS / "parity.json", json.dumps(machine("cpu") | {"rows": rows}, indent=1).encode() + b"\n")
+    store("parity", machine("cpu", "torchvision", "timm", "transformers") | {"rows": rows})
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F
-from b16 import machine
+from machine import machine
 from torch import Tensor, nn
 
 from vit_tutorial import EncoderBlock, data, files

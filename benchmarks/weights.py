@@ -6,12 +6,11 @@ goes on where it was. Also written: the weights' SHA-256, and the log of the run
 
 import argparse
 import hashlib
-import json
 from dataclasses import asdict
 from pathlib import Path
 
 import torch
-from b16 import machine
+from machine import machine, store
 
 from vit_tutorial import ViT, data, files, weights
 from vit_tutorial.train import Recipe, fit
@@ -36,7 +35,7 @@ def main() -> None:
     files.write(data.FOLDER / "SHA256SUMS", ("\n".join(sums) + "\n").encode())
     about = machine("cuda" if torch.cuda.is_available() else "cpu")
     log = about | {"config": asdict(DIGITS), "recipe": asdict(recipe), "rows": rows}
-    files.write(data.RESULTS / "weights.json", (json.dumps(log, indent=1) + "\n").encode())
+    store("weights", log)
     print(rows[-1])
 
 

@@ -1,13 +1,9 @@
 """Lesson 12: what work costs: seconds beside others in the same run, memory, and what this machine could do."""
 
-import os
-import platform
 import statistics
 import time
 import weakref
 from collections.abc import Callable, Mapping
-from datetime import date
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -103,19 +99,3 @@ class PeakMemory(TorchDispatchMode):
 def storages(tree: Any) -> list[torch.UntypedStorage]:
     """The memory behind each tensor of nested lists and dicts."""
     return [leaf.untyped_storage() for leaf in tree_leaves(tree) if isinstance(leaf, Tensor)]
-
-
-def machine(device: str = "cpu") -> dict[str, str | int]:
-    """What was measured on: processor or GPU, cores, threads, versions, date."""
-    name = torch.cuda.get_device_name(device) if str(device).startswith("cuda") else processor()
-    versions = {"python": platform.python_version(), "torch": torch.__version__}
-    threads = torch.get_num_threads()
-    return {"device": name, "cores": os.cpu_count(), "threads": threads, **versions, "date": str(date.today())}
-
-
-def processor() -> str:
-    """The processor's own name, where the system tells it."""
-    info = Path("/proc/cpuinfo")
-    lines = info.read_text().splitlines() if info.exists() else []
-    names = [line.split(":")[1].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor()

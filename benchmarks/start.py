@@ -1,0 +1,60 @@
+"""How long until something happens: imports, and the first prediction of a fresh process.
+
+    uv run --extra test python benchmarks/start.py        # about two minutes on two cores
+
+Each line of Python runs in a process of its own, all lines in turn, in an order that turns. What Python and torch
+take by themselves stands beside. Written to benchmarks/results/start_cpu.json.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+
+from machine import machine, store
+
+from vit_tutorial import speed
+
+OURS = "from vit_tutorial import data, vit, weights; import torch; torch.set_grad_enabled(False); "
+THEIRS = "import torch; torch.set_grad_enabled(False); x = torch.zeros(1, 3, 224, 224); "
+CONFIG = "from transformers import ViTConfig, ViTForImageClassification as V; V(ViTConfig())(x)"
+LINES = {
+    "imports": {
+        "Python alone": "",
+        "torch": "import torch",
+        "ours": "import vit_tutorial",
+        "torchvision": "import torchvision",
+        "timm": "import timm",
+        "transformers' ViT": "from transformers import ViTForImageClassification",
+        "vit-pytorch": "import vit_pytorch",
+    },
+    "first prediction": {
+        "a digit, by our trained weights": OURS
+        + "x = data.normalise(data.mnist('test')[0][:1]); weights.load(data.path('vit_mnist.safetensors')).eval()(x)",
+        "a photo, by our B/16": OURS + "vit('B/16').eval()(data.batch('cat'))",
+        "zeros, by torchvision's B/16": THEIRS + "import torchvision; torchvision.models.vit_b_16().eval()(x)",
+        "zeros, by timm's B/16": THEIRS + "import timm; timm.create_model('vit_base_patch16_224').eval()(x)",
+        "zeros, by transformers' B/16": THEIRS + CONFIG,
+    },
+}
+
+
+def run(line: str) -> None:
+    """A fresh process that does this and ends; what it complains of goes nowhere, unless it fails."""
+    done = subprocess.run([sys.executable, "-c", line], capture_output=True, text=True, env=os.environ)
+    if done.returncode:
+        raise RuntimeError(f"{line!r}: {done.stderr[-500:]}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=7)
+    rounds = parser.parse_args().rounds
+    result = {"machine": machine("cpu", "torchvision", "timm", "transformers", "vit-pytorch")}
+    for what, lines in LINES.items():
+        result[what] = speed.race({name: lambda line=line: run(line) for name, line in lines.items()}, rounds)
+    store("start_cpu", result)
+
+
+if __name__ == "__main__":
+    main()
