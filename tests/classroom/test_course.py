@@ -33,7 +33,7 @@ def room(tmp_path_factory):
         lesson = read(path)
         start = next(i for i, cell in enumerate(lesson.cells) if "## Your turn" in cell.source)
         lesson.cells = lesson.cells[:3] + [c for c in lesson.cells[start:] if "class WarmStart" not in c.source]
-        lesson.cells[0].source += "\n\n![a map](figure1.png)" * (path.stem == LESSON)
+        lesson.cells[0].source += "\n\n![a map](figure1.png) and $x_1$" * (path.stem == LESSON)
         nbformat.write(lesson, folder / path.name)
     shutil.copy(NOTEBOOKS / "figure1.png", folder)
     shutil.copy(NOTEBOOKS / "figure1.png", folder / "other.png")
@@ -123,6 +123,13 @@ def test_what_is_passed_over_is_said(graded):
     assert f"Anna_A: 2 files; the newest counts, Anna A_77_assignsubmission_file_/Copy of {LESSON}.ipynb" in lines
     assert re.search(rf"hugo +not graded: {LESSON}: nbgrader stopped with \S*SchemaTooNewError", graded[1])
     assert "Warning" not in graded[1] and "Skipping" not in graded[1]
+
+
+def test_feedback_fetches_nothing_and_shows_formulas(graded):
+    shown = page(graded[0], "bert")
+    assert not re.findall(r"(?:src|href)=[\"']?https?://|@import|cdnjs", shown)
+    assert "$x_1$" not in shown and "<msub><mi>x</mi><mn>1</mn></msub>" in shown
+    assert "summary { display: list-item; }" in shown
 
 
 def test_feedback_names_the_mistakes_and_the_points(graded):

@@ -6,6 +6,7 @@ import textwrap
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import nbgrader
 from nbclient.exceptions import CellTimeoutError, DeadKernelError
 from nbconvert.preprocessors import CSSHTMLHeaderPreprocessor
 from nbformat import NotebookNode
@@ -19,6 +20,7 @@ from traitlets.config import Config, PyFileConfigLoader
 
 from ..checks import EXERCISES
 from .lessons import Refused, is_check, is_solution
+from .mathml import mathml
 
 SHARES = {"right": 1, "one mistake named": 1 / 2, "two named": 1 / 4, "described": 0, "empty": 0, "stopped": 0}
 HEADING = re.compile(r"^### (Exercise .+)$", re.M)
@@ -143,6 +145,9 @@ class OnlyExercises(NbGraderPreprocessor):
     def preprocess(self, notebook: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
         places = [i for i, cell in enumerate(notebook.cells) if is_check(cell) or HEADING.search(cell.source)]
         notebook.cells = [notebook.cells[0], *notebook.cells[places[0] : places[-1] + 1]]
+        for cell in notebook.cells:
+            if cell.cell_type == "markdown":
+                cell.source = re.sub(r"\$([^$\n]+)\$", lambda found: mathml(found[1]), cell.source)
         return notebook, resources
 
 
@@ -153,6 +158,8 @@ def configure(c: Config) -> None:
     c.Run.extra_arguments = ["--IPKernelApp.log_level=ERROR"]
     c.Autograde.autograde_preprocessors = [Run, Marks, *after]
     c.GenerateFeedback.preprocessors = [GetGrades, OnlyExercises, CSSHTMLHeaderPreprocessor]
+    templates = Path(nbgrader.__file__).parent / "server_extensions" / "formgrader" / "templates"
+    c.HTMLExporter.extra_template_basedirs = [str(Path(__file__).parent / "site"), str(templates)]
 
 
 def convert(converter: type, course: Path, lesson: str, student: str = "*") -> None:
