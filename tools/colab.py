@@ -24,10 +24,12 @@ from vit_tutorial.classroom.standalone import make
 HAS = ["accelerate", "filelock", "pillow", "safetensors", "scikit-learn", "timm", "tqdm", "transformers>=5.9"]
 HAS_NAMES = [*(name.split(">")[0] for name in HAS), "anywidget", "einops", "ipython", "matplotlib", "numpy"]
 BARE = """\
-import pathlib, socket, sys, types
+import importlib.machinery, importlib.util, pathlib, socket, sys
 sys.path[:] = [path for path in sys.path if not (pathlib.Path(path) / "vit_tutorial/__init__.py").is_file()]
-sys.modules["google"] = types.ModuleType("google")
-sys.modules["google.colab"] = sys.modules["google"].colab = types.ModuleType("google.colab")
+for name in ("google", "google.colab"):  # with a spec, as real ones have: accelerate looks for it
+    spec = importlib.machinery.ModuleSpec(name, None, is_package=True)
+    sys.modules[name] = importlib.util.module_from_spec(spec)
+sys.modules["google"].colab = sys.modules["google.colab"]
 _connect = socket.socket.connect
 def refuse(self, address):
     if isinstance(address, tuple) and address[0] not in ("127.0.0.1", "::1", "localhost"):

@@ -27,6 +27,7 @@ def test_it_carries_the_package_and_just_its_data():
     names = carried(standalone(read(LESSONS["02"])))
     assert {"vit_tutorial/vit.py", "vit_tutorial/checks/mistakes/02.txt", "vit_tutorial/widgets/pad.js"} <= names
     assert not any(name.startswith("vit_tutorial/classroom") or name.endswith(".pyc") for name in names)
+    assert "vit_tutorial/checks/fieldguide.md" in names  # lesson 14 shows it
     inside = {name.removeprefix("vit_tutorial/_data/") for name in names if "/_data/" in name}
     test = {"mnist/t10k-images-idx3-ubyte.gz", "mnist/t10k-labels-idx1-ubyte.gz"}
     assert inside == test | {"SHA256SUMS", "photos/cat.png", "photos/coffee.png", "vit_mnist.safetensors"}
