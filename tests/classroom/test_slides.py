@@ -5,9 +5,12 @@ import re
 import pytest
 from bs4 import BeautifulSoup
 
+from vit_tutorial import data
+from vit_tutorial.classroom import instructor
 from vit_tutorial.classroom.cells import Part
-from vit_tutorial.classroom.lessons import NOTEBOOKS, chosen, read
-from vit_tutorial.classroom.slides import slides
+from vit_tutorial.classroom.lessons import NOTEBOOKS, chosen, is_check, read
+from vit_tutorial.classroom.sections import sections
+from vit_tutorial.classroom.slides import READING, blocks, left_out
 
 LESSONS = [path.stem for path in chosen([])]
 
@@ -16,17 +19,27 @@ STICKS_OUT = """() => {
     for (const slide of Reveal.getSlides()) {
         const { h, v } = Reveal.getIndices(slide);
         Reveal.slide(h, v, 1000);
-        if (!slide.textContent.trim() && !slide.querySelector("img")) found.push([h, v, "empty"]);
-        for (const one of slide.querySelectorAll("*")) {
+        const sheet = slide.querySelector(".sheet");
+        if (!sheet?.querySelector("p, li, td, pre, img")) found.push([h, v, "empty"]);
+        for (const one of sheet.querySelectorAll("*")) {
             const { top, left, right, bottom, width } = one.getBoundingClientRect();
             if (width && (top < -1 || left < -1 || right > 1281 || bottom > 721)) found.push([h, v, one.outerHTML]);
         }
-        for (const one of slide.querySelectorAll("pre")) {
+        for (const one of slide.querySelectorAll("pre, .formula")) {
             if (one.scrollWidth > one.clientWidth) found.push([h, v, one.textContent]);
         }
     }
     return found;
 }"""
+
+BEHIND_A_QUESTION = """() => [...document.querySelectorAll(".sheet .question")].map((question) => {
+    const blocks = [...question.closest(".sheet").children];
+    const behind = blocks.slice(blocks.findIndex((block) => block.contains(question)) + 1);
+    return [behind.length, behind.every((one) => one.matches(".fragment"))];
+})"""
+
+
+GIST = "([html, asks]) => gist(element(html), asks).map((block) => [block.className, block.innerHTML])"
 
 
 @pytest.fixture(scope="session")
@@ -35,6 +48,18 @@ def soups(made):
         stem: BeautifulSoup((made / "slides" / f"{stem}.html").read_text(encoding="utf-8"), "html.parser")
         for stem in LESSONS
     }
+
+
+@pytest.fixture
+def talk(page, made):
+    """Opens a lesson's slides: the browser's page, laid out."""
+
+    def opened(stem):
+        page.goto(f"{(made / 'slides' / stem).as_uri()}.html")
+        page.wait_for_function("Reveal.isReady()")
+        return page
+
+    return opened
 
 
 def test_the_files_are_all_there_with_reveals_licence(soups, made):
@@ -48,41 +73,130 @@ def test_the_files_are_all_there_with_reveals_licence(soups, made):
     assert re.findall(r'href="(\w+\.html)"', index) == [f"{stem}.html" for stem in LESSONS]
 
 
-def test_slides_begin_where_the_lessons_say_and_show_no_solution_no_check_and_no_proof(soups):
+def test_each_section_is_a_column_and_no_solution_no_check_and_no_proof_is_there(soups):
     for stem, soup in soups.items():
-        lesson = read(NOTEBOOKS / f"{stem}.ipynb").cells
-        begun = [cell.metadata.slideshow.slide_type for cell in lesson]
-        kinds = [section["data-kind"] for section in soup.find_all("section")]
-        assert kinds == [kind for kind in begun if kind in ("slide", "subslide")] + ["slide"]  # and the licences
+        lesson = read(NOTEBOOKS / f"{stem}.ipynb")
+        headings = {section.heading for section in sections(lesson)}
+        assert {tag["data-name"] for tag in soup.find_all("section")} >= headings - {"Your turn"}
         text = soup.get_text()
-        assert "SOLUTION" not in text and ": right, on" not in text and not soup.find("details")
+        assert "SOLUTION" not in text and ": right, on" not in text and "checks.predict" not in text
         assert not re.search(r"\$|import glob", "".join(p.get_text() for p in soup.find_all("p")))
-        cards = sum(cell.source.startswith("### Exercise") for cell in lesson)
-        assert len(re.findall(r"Exercise \d ·", text)) >= cards >= 2
-        questions = sum(cell.source.startswith("checks.predict(") for cell in lesson)
-        assert len(soup.select(".question")) == questions and "checks.predict" not in text
+        cards = [check.metadata.nbgrader.points for check in filter(is_check, lesson.cells)]
+        badges = re.findall(r"difficulty \d of 5 · \d+ minutes · (\d+) points", text)
+        assert badges == [str(points) for points in cards] and len(cards) >= 2
+        questions = sum(cell.source.startswith("checks.predict(") for cell in lesson.cells)
+        assert len(soup.select(".asks")) == len(soup.select(".answer")) == questions
 
 
-def test_only_what_follows_a_question_comes_click_by_click():
-    shown = [Part("words", "<h2>a</h2>", "slide"), Part("code", "b", "fragment"), Part("question", "", "fragment")]
-    shown += [Part("proof", "c", "skip"), Part("folded", "d", "fragment", ["e"]), Part("words", "f", "subslide")]
-    first = [("words", "<h2>a</h2>"), ("cell", "b"), ("question", "<p>Your guess?</p>"), ("cell fragment", "e")]
-    assert list(slides(shown)) == [("slide", first), ("subslide", [("words", "f")])]
+def test_the_talk_follows_the_plan_of_the_instructors_page(soups):
+    for path in chosen([]):
+        found, tried = sections(read(path)), data.result("skippable")[path.stem]
+        gone = left_out(found, tried)
+        assert {*gone} <= {*tried}
+        story = [s for s in found if s.heading not in gone and not s.heading.startswith(("From", "Extra", "Recap"))]
+        assert sum(s.minutes for s in story if s.heading != "Your turn") <= READING
+        names = [tag.get("data-name", "behind") for tag in soups[path.stem].select("#lesson > *")]
+        behind = names[names.index("The end") + 1 :]
+        assert {*gone} <= {*behind} and not {*gone} & {*names[: -len(behind)]}
+    assert left_out(sections(read(*chosen(["04"]))), data.result("skippable")["04_attention"]) == [*instructor.LEFT_OUT]
+    plan = [row.get_text(" ", strip=True) for row in soups["04_attention"].select(".plan tr")]
+    assert plan[0].startswith("10 min") and plan[-1].startswith("15 min what the checks said")
+    assert plan[-2] == "10 min Exercise 1 · Look into another set"
+    assert 75 <= sum(int(row.split()[0]) for row in plan) <= 90
 
 
-@pytest.mark.parametrize("stem", ["00_overview", "04_attention", "08_train"])
-def test_nothing_sticks_out_of_a_slide(page, made, stem):
-    page.goto(f"{(made / 'slides' / stem).as_uri()}.html")
-    page.wait_for_function("Reveal.isReady()")
-    assert page.evaluate("Reveal.getSlides().length") > 30
+def test_questions_have_answers_for_the_lecturer_and_checks_end_a_card():
+    shown = [Part("words", "a", "slide"), Part("code", "b", ""), Part("words", "<p>c</p>", "")]
+    shown += [Part("question", 'checks.predict("nose-scores", ...)', ""), Part("proof", "d", "skip")]
+    shown += [
+        Part("folded", "e", "", ["f"]),
+        Part("code", "g", "skip"),
+        Part("solution", "h", ""),
+        Part("check", "", ""),
+    ]
+    found = list(blocks(shown))
+    assert found[:3] == [("words", "a"), ("cell", "b"), ("words asks", "<p>c</p>")]
+    assert found[3][0] == "notes answer" and "Answer: [4, 4, 0, 0]" in found[3][1] and "[2, 2, 0, 0]" in found[3][1]
+    assert found[4:] == [("cell", "f"), ("done", "")]
+
+
+SEVEN = "One two three four five six seven. "
+LONG = 8 * SEVEN
+
+
+def test_sentences_are_not_torn(talk):
+    said = ["One <em>a. B</em> two.", "(Three. Four.)", 'He said "no."', "<strong>Five.</strong>", "Six"]
+    assert talk("02_cls_token").evaluate("sentences", " ".join(said)) == said
+
+
+@pytest.mark.parametrize(
+    "full, slide",
+    [
+        (f"{LONG}Before it. This is <strong>bold</strong>. Last.", "Before it. This is <strong>bold</strong>."),
+        (f"{LONG}And so:", f"{3 * SEVEN}And so:"),
+        (f"Only. {LONG}", f"Only. {2 * SEVEN}".strip()),
+        (f"Is it? {LONG}", f"Is it? {2 * SEVEN}".strip()),
+        (f"<code>f(q k / d)</code> (not as it was) is. {LONG}", f"<code>f(q k / d)</code> is. {2 * SEVEN}".strip()),
+        ("Short, and all of it.", "Short, and all of it."),
+    ],
+)
+def test_a_paragraph_is_cut_and_said_in_full(talk, full, slide):
+    found = talk("02_cls_token").evaluate(GIST, [f"<h2>a</h2><p>{full}</p><details>hint</details>", False])
+    notes = [["notes", f"<p>{full.strip()}</p>"]] if full != slide else []
+    words = ["words cut" if notes else "words", f"<p>{slide}</p>"]
+    assert [[look, html.replace(" </p>", "</p>")] for look, html in found] == [
+        ["words", "<h2>a</h2>"],
+        words,
+        *notes,
+        ["notes", "<details>hint</details>"],
+    ]
+
+
+def test_a_question_keeps_what_is_needed_to_answer_it(talk):
+    page = talk("02_cls_token")
+    guess = ' <span class="question">Your guess?</span></p>'
+    two = "<p>All that is needed.</p><p><strong>Predict</strong> it.</p>"
+    assert page.evaluate(GIST, [f"<h3>a</h3>{two}", True]) == [
+        ["words", "<h3>a</h3>"],
+        ["asked", "<p>All that is needed.</p>"],
+        ["words", f"<p><strong>Predict</strong> it.{guess}"],
+    ]
+    one = f"<p>{LONG}</p><p>Now this. <strong>Predict</strong> it.</p>"  # the first speaks of what was before
+    assert page.evaluate(GIST, [one, True])[-1] == ["asked", f"<p>Now this. <strong>Predict</strong> it.{guess}"]
+
+
+@pytest.mark.parametrize("stem", LESSONS)
+def test_nothing_sticks_out_of_a_slide(talk, stem):
+    page = talk(stem)
+    assert 25 <= page.evaluate("talk") <= 40 and page.evaluate("Reveal.getSlides().length") < 60
     assert page.evaluate(STICKS_OUT) == []
-    sizes = page.eval_on_selector_all(".sheet pre", "all => all.map(one => parseFloat(getComputedStyle(one).fontSize))")
-    assert min(sizes) >= 11  # of 720
+    assert not page.evaluate(
+        "document.querySelector('.sheet details') || /Why it matters/.test(document.body.innerText)"
+    )
+    sizes = "all => all.map(one => parseFloat(getComputedStyle(one).fontSize))"
+    assert min(page.eval_on_selector_all(".sheet :is(p, li)", sizes)) >= 20  # of 720
+    assert min(page.eval_on_selector_all(".sheet pre", sizes)) >= 15
 
 
-def test_the_arrow_key_goes_through_the_whole_lesson_and_back(page, made):
-    page.goto(f"{(made / 'slides' / '04_attention').as_uri()}.html")
-    page.wait_for_function("Reveal.isReady()")
+def test_the_answer_is_hidden_until_the_next_step(talk):
+    asked = talk("04_attention").evaluate(BEHIND_A_QUESTION)
+    assert len(asked) == 11 and all(hidden for _, hidden in asked) and sum(number > 0 for number, _ in asked) >= 8
+
+
+def test_the_lecturers_window_shows_what_the_slide_does_not_say(talk):
+    page = talk("04_attention")
+    page.evaluate("Reveal.slide(2, 2)")
+    with page.expect_popup() as opened:
+        page.keyboard.press("s")
+    notes = opened.value.locator(".speaker-controls-notes")
+    notes.get_by_text("Answer: [4, 4, 0, 0]").wait_for()
+    assert "In this course weights are always these" in notes.inner_text()
+    assert "In this course" not in page.inner_text("section.present section.present .sheet")
+    opened.value.close()
+
+
+def test_the_arrow_key_goes_through_the_whole_lesson_and_back(talk):
+    page = talk("04_attention")
     seen = set()
     for _ in range(300):
         seen.add(page.evaluate("JSON.stringify([Reveal.getIndices().h, Reveal.getIndices().v])"))

@@ -1,7 +1,7 @@
 // Lays the lesson out on sheets of 1280 x 720: what does not fit goes to a next sheet under the same heading.
-const WIDTH = 1280, HEIGHT = 720;
+const WIDTH = 1280, HEIGHT = 720, LEAST = 0.78; // code no smaller than this share of its size
 const lesson = document.getElementById("lesson"), slides = document.querySelector(".slides");
-let column, sheet, headings, group = 0;
+let column, sheet, headings, group = 0, notes = [];
 
 const fits = () => sheet.offsetHeight <= HEIGHT && sheet.scrollWidth <= WIDTH;
 const heads = (block) => /^H\d$/.test(block.tagName);
@@ -12,15 +12,29 @@ function begin() { // a new sheet; measured where reveal.js has no say
   lesson.append(sheet);
 }
 
+function thin() { // a line or two without a heading's weight, a picture or code: no slide
+  const blocks = [...sheet.children].filter((block) => !heads(block));
+  const plain = (block) => block.matches(".words") && !block.querySelector("strong, li, .formula, table");
+  return blocks.length && blocks.every(plain) && sheet.textContent.length < 300 ? blocks : [];
+}
+
+function say(blocks) { // in place of showing them; what was cut is in the notes already
+  for (const block of blocks) {
+    if (!block.matches(".cut")) note(block);
+    block.remove();
+  }
+}
+
 function end() {
   const first = [...sheet.children].find((block) => !heads(block))?.dataset.fragmentIndex;
   if (first) { // who turned the page has clicked already
     for (const block of sheet.querySelectorAll(`[data-fragment-index="${first}"]`)) block.classList.remove("fragment");
   }
-  if (!bare() || headings.includes(sheet.lastElementChild)) {
-    const section = column.appendChild(document.createElement("section"));
-    section.append(sheet);
-  } else sheet.remove();
+  say(thin());
+  const home = bare() ? column.lastElementChild : column.appendChild(document.createElement("section"));
+  if (bare()) sheet.remove();
+  else home.append(sheet);
+  home?.append(...notes.splice(0));
 }
 
 function next() {
@@ -29,67 +43,97 @@ function next() {
   for (const heading of headings.slice(-1)) {
     const copy = heading.cloneNode(true);
     copy.removeAttribute("id");
-    copy.append(" ", Object.assign(document.createElement("small"), { textContent: "(continued)" }));
     sheet.append(copy);
   }
 }
 
-function divide(block) { // long code in two, between two definitions where it can be
-  const lines = block.querySelector("pre").innerHTML.trimEnd().split("\n"), half = lines.length / 2;
-  const blank = [...lines.keys()].filter((n) => n && !lines[n].replace(/<[^>]*>/g, "").trim());
-  const places = blank.length ? blank : [Math.round(half)];
+function divide(block) { // long code in two, between two definitions where it can be; a long table, too
+  const find = (one) => one.querySelector("pre, tbody"), inner = find(block);
+  const parts = inner.rows ? [...inner.rows].map((row) => row.outerHTML) : inner.innerHTML.trimEnd().split("\n");
+  const gaps = [...parts.keys()].filter((n) => n && !parts[n].replace(/<[^>]*>/g, "").trim());
+  const half = parts.length / 2, places = gaps.length ? gaps : [Math.round(half)];
   const at = places.reduce((a, b) => (Math.abs(b - half) < Math.abs(a - half) ? b : a));
-  const copies = [lines.slice(0, at), lines.slice(blank.length ? at + 1 : at)].map((part) => {
-    const copy = block.cloneNode(true);
-    copy.querySelector("pre").innerHTML = part.join("\n");
-    return copy;
-  });
   block.remove();
-  copies.forEach(place);
-}
-
-function shrink(block) { // what is too large for a sheet of its own, and pictures that nearly fit
-  for (const picture of block.querySelectorAll("img")) {
-    const over = sheet.offsetHeight - HEIGHT;
-    if (over > 0) picture.style.maxHeight = `${Math.max(160, picture.offsetHeight - over)}px`;
+  for (const one of [block, inner]) {
+    delete one.dataset.size;
+    one.style.fontSize = "";
   }
-  const code = block.querySelector("pre");
-  const least = code ? 0.7 : 0.3;
-  for (let size = 0.95; !fits() && size > least; size -= 0.05) (code || block).style.fontSize = `${size}em`;
-  if (!fits() && code?.textContent.trim().includes("\n")) divide(block);
+  for (const some of [parts.slice(0, at), parts.slice(gaps.length ? at + 1 : at)]) {
+    const copy = block.cloneNode(true);
+    find(copy).innerHTML = some.join("\n");
+    place(copy);
+  }
 }
 
-function narrow(block) { // long lines of code
-  for (const code of [...block.querySelectorAll("pre"), ...(block.matches("pre") ? [block] : [])]) {
+function narrow() { // long lines of code, and formulas
+  for (const code of sheet.querySelectorAll("pre, .formula")) {
     const wide = () => code.scrollWidth > code.clientWidth;
-    for (let size = 0.95; wide() && size > 0.6; size -= 0.05) code.style.fontSize = `${size}em`;
+    code.style.whiteSpace = "";
+    code.style.fontSize = code.dataset.size || "";
+    for (let size = parseFloat(code.dataset.size) || 1; wide() && size > LEAST; size -= 0.03) {
+      code.style.fontSize = `${size}em`;
+    }
     if (wide()) code.style.whiteSpace = "pre-wrap";
   }
+  return fits();
+}
+
+function smaller(least) { // pictures, down to this share of their height
+  for (const picture of sheet.querySelectorAll("img")) {
+    const over = sheet.offsetHeight - HEIGHT, full = (picture.dataset.full ||= picture.offsetHeight);
+    if (over > 0) picture.style.maxHeight = `${Math.max(least * full, picture.offsetHeight - over)}px`;
+  }
+  return fits();
+}
+
+function squeeze() { // smaller type, smaller pictures; or all as it was
+  const pictures = [...sheet.querySelectorAll("img")], heights = pictures.map((picture) => picture.style.maxHeight);
+  const was = sheet.className;
+  if (narrow() || smaller(0.85)) return true;
+  sheet.classList.add("tight");
+  if (narrow() || smaller(0.7)) return true;
+  pictures.forEach((picture, n) => (picture.style.maxHeight = heights[n]));
+  sheet.className = was;
+  return narrow();
+}
+
+function shrink(block) { // what is too large for a sheet of its own
+  const code = block.querySelector("pre");
+  sheet.classList.add("tight");
+  for (let size = 0.97; !fits() && size > LEAST; size -= 0.03) {
+    (code || block).style.fontSize = (code || block).dataset.size = `${size}em`;
+    smaller(0.5);
+  }
+  if (!fits() && (code?.textContent.trim().includes("\n") || block.querySelector("tr + tr"))) divide(block);
 }
 
 function place(block) {
   if (heads(block)) {
+    if (sheet.firstElementChild?.id && block.tagName === "H3") say(thin()); // between two headings
     if (!bare()) next(), sheet.replaceChildren();
     headings.push(block);
     sheet.append(block);
     return;
   }
+  if (block.matches(".asked") && sheet.querySelector(".cell")) next();
   sheet.append(block);
-  narrow(block);
-  if (fits()) return;
-  const picture = block.querySelector("img");
-  if (picture && picture.offsetHeight - (sheet.offsetHeight - HEIGHT) > 0.65 * picture.offsetHeight) shrink(block);
-  if (fits()) return;
+  if (squeeze()) return;
   block.remove();
-  if (!bare()) {
-    const asked = block.matches(".question") ? sheet.lastElementChild : null; // the question goes with its words
+  narrow();
+  const first = lead(block);
+  if ([...sheet.children].some((one) => !heads(one) && !first.includes(one))) {
     next();
-    if (asked) place(asked);
+    first.forEach(place);
     return place(block);
   }
   sheet.append(block);
   if (block.matches(".cell") && block.children.length > 1) return split(block);
   shrink(block);
+}
+
+function lead(block) { // words go with the code that they lead to
+  const last = sheet.lastElementChild;
+  return last.matches(".words") && last.textContent.trim().endsWith(":") && block.matches(".cell") ? [last] : [];
 }
 
 function split(block) { // its parts one by one; they appear together, as the whole would
@@ -103,20 +147,54 @@ function split(block) { // its parts one by one; they appear together, as the wh
   }
 }
 
-for (const section of lesson.querySelectorAll("section")) {
-  if (section.dataset.kind === "slide" || !column) column = slides.appendChild(document.createElement("section"));
+function note(block) {
+  notes.push(Object.assign(document.createElement("aside"), { className: "notes", innerHTML: block.innerHTML }));
+}
+
+function* shown(section) { // its blocks; what comes after a question comes click by click
+  let asked = false;
+  for (const block of [...section.children]) {
+    for (const part of block.matches(".words") ? gist(block, block.matches(".asks")) : [block]) {
+      if (part.matches(".asked") || heads(part.firstElementChild ?? part)) asked = false;
+      if (asked && part.matches(".words, .cell")) part.dataset.fragmentIndex = group++;
+      part.classList.toggle("fragment", "fragmentIndex" in part.dataset);
+      if (part.matches(".answer")) asked = true;
+      yield part;
+    }
+  }
+}
+
+let behind = null; // the first sheet behind the talk
+for (const section of [...lesson.children]) {
+  if (section.id === "behind") {
+    behind = slides.querySelectorAll("section > section").length;
+    continue;
+  }
+  column = slides.appendChild(document.createElement("section"));
   headings = [];
   begin();
-  for (const block of [...section.children]) {
-    if (block.matches(".fragment")) block.dataset.fragmentIndex = group++;
-    if (block.matches(".words")) split(block);
+  for (const block of shown(section)) {
+    if (block.matches(".notes")) note(block);
+    else if (block.matches(".done")) headings.splice(1), next();
+    else if (block.matches(".words, .asked")) split(block);
     else place(block);
   }
   end();
-  section.remove();
+  const { name, minutes } = section.dataset, sheets = [...column.querySelectorAll("section")];
+  if (!sheets.length) column.remove();
+  for (const [n, one] of sheets.entries()) {
+    one.dataset.name = minutes ? `${name} · ${minutes} min` : name;
+    one.dataset.timing = Math.round((60 * (minutes || 0)) / sheets.length);
+    if (!n && minutes && one.querySelector("h2")) one.querySelector("h2").dataset.minutes = `${minutes} min`;
+  }
 }
 lesson.remove();
+const talk = behind ?? slides.querySelectorAll("section > section").length;
 Reveal.initialize({
   width: WIDTH, height: HEIGHT, margin: 0, center: false, hash: true, navigationMode: "linear", transition: "none",
-  slideNumber: "c/t", controlsTutorial: false,
+  controlsTutorial: false, plugins: [RevealNotes], defaultTiming: 0, pdfSeparateFragments: false,
+  slideNumber: (slide) => {
+    const past = Reveal.getSlidePastCount(slide) + 1;
+    return [`${past > talk ? `backup ${past - talk}` : `${past} / ${talk}`} · ${slide?.dataset.name}`];
+  },
 });
