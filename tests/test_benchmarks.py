@@ -1,11 +1,12 @@
 """The benchmarks compare like with like, and their page says what was measured."""
 
-import importlib.util
 import sys
 from dataclasses import replace
 from pathlib import Path
 
+import page
 import pytest
+import speed as bench
 import torch
 
 from vit_tutorial import count_macs, count_parameters, data, plots
@@ -13,31 +14,14 @@ from vit_tutorial import count_macs, count_parameters, data, plots
 FOLDER = Path(__file__).parents[1] / "benchmarks"
 
 
-def script(name):
-    """A script of the folder, whose own imports are found as when it is run."""
-    sys.path.insert(0, str(FOLDER))
-    try:
-        spec = importlib.util.spec_from_file_location(f"benchmarks_{name}", FOLDER / f"{name}.py")
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        return module
-    finally:
-        sys.path.remove(str(FOLDER))
-
-
-@pytest.fixture(scope="module")
-def bench():
-    return script("speed")
-
-
 @pytest.mark.parametrize(("shape", "batch"), [("B/16", 8), ("MNIST", 3)])
-def test_the_products_are_all_multiply_adds_of_the_model(bench, shape, batch):
+def test_the_products_are_all_multiply_adds_of_the_model(shape, batch):
     config = bench.SHAPES[shape]
     flop = sum(2 * times * pairs * m * k * n for times, pairs, m, k, n in bench.products(config, batch))
     assert flop == 2 * batch * count_macs(config)
 
 
-def test_the_six_are_the_same_model(bench):
+def test_the_six_are_the_same_model():
     config = replace(bench.SHAPES["MNIST"], in_channels=2, num_classes=7)
     for name, make in bench.MODELS.items():
         model = make(config).eval()
@@ -50,7 +34,7 @@ def test_the_six_are_the_same_model(bench):
             assert model(torch.zeros(3, 2, 28, 28)).shape == (3, 7), name
 
 
-def test_einsum_is_ours_written_otherwise(bench):
+def test_einsum_is_ours_written_otherwise():
     config = bench.SHAPES["MNIST"]
     torch.manual_seed(0)
     ours, theirs = bench.ViT(config).eval(), bench.einsum(config).eval()
@@ -59,7 +43,7 @@ def test_einsum_is_ours_written_otherwise(bench):
     torch.testing.assert_close(theirs(images), ours(images), rtol=1e-5, atol=1e-6)
 
 
-def test_a_row_holds_every_sample(bench, monkeypatch):
+def test_a_row_holds_every_sample(monkeypatch):
     models = {name: make for name, make in bench.MODELS.items() if name in ("ours", "timm", "einsum")}
     monkeypatch.setattr(bench, "MODELS", models)  # compiling takes half a minute
     row = bench.measure(bench.step, bench.SHAPES["MNIST"], 32, torch.float32, "cpu", 0)
@@ -67,7 +51,7 @@ def test_a_row_holds_every_sample(bench, monkeypatch):
     assert row["peak_bytes"]["einsum"] > row["peak_bytes"]["ours"] > 4 * count_parameters(bench.SHAPES["MNIST"])
 
 
-def test_a_gpu_that_is_not_there_is_one_line(bench, monkeypatch):
+def test_a_gpu_that_is_not_there_is_one_line(monkeypatch):
     monkeypatch.setattr(sys, "argv", ["speed.py", "--device", "cuda"])
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(SystemExit, match="--device: cuda was asked for, and this machine has no GPU"):
@@ -75,7 +59,6 @@ def test_a_gpu_that_is_not_there_is_one_line(bench, monkeypatch):
 
 
 def test_the_page_says_what_was_measured(tmp_path, monkeypatch):
-    page = script("page")
     seconds = {name: [0.004, 0.004, 0.004] for name in ("ours, compiled", *page.PEERS)}
     seconds |= {"ours": [0.003, 0.006, 0.006], "timm": [0.001, 0.002, 0.003]}
     row = {"seconds": seconds, "peak_bytes": dict.fromkeys(seconds, 2**21), "products": {"seconds": 0.001, "flop": 1}}
@@ -104,7 +87,6 @@ def test_the_page_says_what_was_measured(tmp_path, monkeypatch):
 
 
 def test_the_stored_page_is_made_from_the_stored_results(tmp_path, monkeypatch):
-    page = script("page")
     monkeypatch.setattr(page, "HERE", tmp_path)
     monkeypatch.setattr(page, "ratios", lambda result, path: None)
     page.write()
