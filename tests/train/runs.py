@@ -4,6 +4,7 @@ import functools
 import os
 import signal
 from dataclasses import replace
+from types import SimpleNamespace
 
 import torch
 from torch import Tensor
@@ -28,6 +29,13 @@ def digits(n: int = 320) -> tuple[Tensor, Tensor]:
 
 def same(a: ViT, b: ViT) -> bool:
     return all(torch.equal(x, y) for x, y in zip(a.state_dict().values(), b.state_dict().values(), strict=True))
+
+
+def second_of_two(device: str = "cpu") -> SimpleNamespace:
+    """What `accelerate.Accelerator` is to the second of two processes, of which there is no first."""
+    answers = {"process_index": 1, "num_processes": 2, "device": torch.device(device)}
+    answers |= {"prepare": lambda model: model.to(device), "wait_for_everyone": lambda: None}
+    return SimpleNamespace(**answers, reduce=lambda loss, how: loss, gather=lambda number: number)
 
 
 def checkpointed(folder, epochs=20) -> None:

@@ -5,13 +5,12 @@ import random
 import shutil
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import accelerate
 import pytest
 import torch
 import torch.nn.functional as F
-from runs import QUICK, SMALL, digits, same, small
+from runs import QUICK, SMALL, digits, same, second_of_two, small
 from sklearn.metrics import accuracy_score, log_loss
 from transformers import get_cosine_schedule_with_warmup
 
@@ -114,9 +113,7 @@ def test_shifts_are_those_that_were_drawn(monkeypatch):
 
 def test_each_of_two_processes_takes_every_other_image_of_a_batch(monkeypatch):
     seen, step = [], loop.train_step
-    second = {"process_index": 1, "num_processes": 2, "device": torch.device("cpu"), "prepare": lambda model: model}
-    second |= {"reduce": lambda loss, how: loss, "wait_for_everyone": lambda: None}
-    monkeypatch.setattr(accelerate, "Accelerator", lambda **_: SimpleNamespace(**second))
+    monkeypatch.setattr(accelerate, "Accelerator", lambda **_: second_of_two())
     monkeypatch.setattr(loop, "train_step", lambda m, o, x, y, *rest: seen.append(y) or step(m, o, x, y, *rest))
     fit(small(), *digits(), replace(QUICK, epochs=1))
     order, _ = draw(320, replace(QUICK, epochs=1), 0)

@@ -1,6 +1,9 @@
 """A ViT learns MNIST from the shell; stopped, it goes on where it was when the same line is typed again.
 
-    python -m vit_tutorial.train [--folder build/mnist] [--epochs 30] ...        # accelerate launch -m ... on many GPUs
+    python -m vit_tutorial.train [--folder build/mnist] [--epochs 30] ...
+    torchrun --nproc-per-node 2 -m vit_tutorial.train ...    # two processes, each with its GPU if there is one
+
+`accelerate launch --num_processes 2 -m ...` does the same on GPUs; elsewhere it starts one unless --multi_gpu is said.
 
 With the defaults: 205,962 parameters, 30 epochs, 99.48 % of the 10,000 test digits (one run) in 44 minutes of training
 on one thread of an Intel Xeon, torch 2.15 (benchmarks/results/weights.json). In a hurry, 96.6 ± 0.1 % (five runs) in 9
@@ -12,7 +15,9 @@ seconds on two threads (benchmarks/results/mnist_cpu.json; this line takes the t
 
 import argparse
 import inspect
+import os
 import re
+import time
 from collections.abc import Sequence
 from dataclasses import fields, replace
 from pathlib import Path
@@ -46,6 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         how.add_argument(f"--{field.name.replace('_', '-')}", default=field.default, help=text, **kind)
     chosen = vars(parser.parse_args(arguments))
     folder, images = chosen.pop("folder"), chosen.pop("images")
+    local = int(os.environ.get("LOCAL_RANK", 0))  # of the processes that a launcher has started on this machine
     try:
         recipe = Recipe(**{field.name: chosen.pop(field.name) for field in fields(Recipe)})
         torch.manual_seed(recipe.seed)  # the model's start
@@ -60,16 +66,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
         history = fit(model, *pair, recipe, (data.normalise(test_images), test_labels), folder)
         from accelerate import PartialState
 
-        if not PartialState().is_main_process:
+        first = PartialState().is_main_process
+        PartialState().destroy_process_group()
+        if not first:
             return
         weights.save(model, Path(folder) / "model.safetensors")
         from .. import plots
 
         files.write(Path(folder) / "curves.png", plots.png(plots.history(history)))
-    except (TypeError, ValueError, OSError, FloatingPointError) as error:
-        parser.exit(1, f"{error}\n")
+    except (TypeError, ValueError, OSError, FloatingPointError, MemoryError) as error:
+        if local and isinstance(error, TypeError | ValueError):
+            time.sleep(30)  # all find the same: the first says so, and whoever has launched them ends the others
+        parser.exit(1, f"process {local}: {error}\n" if local else f"{error}\n")
     except KeyboardInterrupt:
-        parser.exit(130, f"stopped; the same line goes on from the last checkpoint in {folder}\n")
+        parser.exit(130, None if local else f"stopped; the same line goes on from the last checkpoint in {folder}\n")
     print(f"{folder}: test accuracy {history[-1]['test_accuracy']:.4f} after {recipe.epochs} epochs")
 
 

@@ -4,6 +4,7 @@ import math
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 
 import torch
 import torch.nn.functional as F
@@ -14,6 +15,7 @@ from tqdm import tqdm
 from ..files import as_path
 from ..vit import ViT
 from .checkpoint import describe, save_checkpoint, state_of, taken_up
+from .processes import check_same, failures_named, join
 from .recipe import Recipe, layer_groups, schedule, shift
 
 
@@ -61,14 +63,20 @@ def train_epoch(
 ) -> Tensor:
     """Once through the images, in an order and with shifts of this epoch's own: the mean loss.
 
-    Epochs count from 0. Of each batch this process takes its `share`, all of it where there is one process. A loss
+    Epochs count from 0. Of each batch this process takes its `share`, all of it where there is one process. Images
+    that are on another device than the model stay there: only this process's share of the epoch is copied. A loss
     or a parameter that is not finite ends it with a FloatingPointError.
     """
-    order, offsets = (part[:, share].to(images.device) for part in draw(len(images), recipe, epoch))
-    steps, losses = len(order), []
+    device = next(model.parameters()).device
+    order, offsets = (part[:, share] for part in draw(len(images), recipe, epoch))
+    steps, losses, here = len(order), [], images.device == device
+    if not here:  # (steps, B, C, H, W): there, a batch lies where its step looks for it
+        images, labels = images[order].to(device), labels[order].to(device)
+    order, offsets = order.to(device) if here else range(steps), offsets.to(device)
     model.train()
-    with torch.random.fork_rng([images.device] if images.is_cuda else []):  # ends as it began
-        torch.manual_seed(recipe.seed * 2**20 + epoch)  # for dropout, which draws from torch's own
+    with torch.random.fork_rng([device] if device.type == "cuda" else []):  # ends as it began
+        # for dropout, which draws from torch's own: each process as another seed would, or all had the same mask
+        torch.manual_seed((recipe.seed + (share.start or 0)) * 2**20 + epoch)
         for step in range(steps):
             batch, target = shift(images[order[step]], offsets[step]), labels[order[step]]
             progress = (epoch * steps + step + 1) / (recipe.epochs * steps)
@@ -82,34 +90,36 @@ def train_epoch(
 def fit(model: ViT, images: Tensor, labels: Tensor, recipe: Recipe, test=None, folder=None) -> list:
     """Train `model` in place, on the device that accelerate finds; one row of numbers per epoch.
 
-    `images` (n, C, H, W) float32 and `labels` (n,) int64 go to the device as a whole; `test` is such a pair,
-    measured after each epoch. With a `folder`, a path, the state after each epoch is kept there, and a run that
-    was stopped goes on from it, to the same parameters as one that was not. A folder of something else than this
-    run is a ValueError, one that another run is at work in a BlockingIOError; where the loss or a parameter is not
-    finite, the last good checkpoint is kept, and a FloatingPointError says so.
+    `images` (n, C, H, W) float32 and `labels` (n,) int64 go to the device as a whole; where several processes were
+    started (see `join`), each holds there its share of an epoch. `test` is such a pair, measured after each epoch.
+    With a `folder`, a path, the state after each epoch is kept there, and a run that was stopped goes on from it, to
+    the same parameters as one that was not. A folder of something else than this run is a ValueError, one that
+    another run is at work in a BlockingIOError; where the loss or a parameter is not finite, the last good checkpoint
+    is kept, and a FloatingPointError says so. A batch that does not fit into memory is a MemoryError.
     """
     check_run(model, images, labels, recipe, test)
     folder = None if folder is None else as_path(folder, "folder")
-    from accelerate import Accelerator
-
-    accelerator = Accelerator(mixed_precision="no")  # the recipe decides, not whoever launches
+    accelerator = join(recipe)
     device, rank, world = accelerator.device, accelerator.process_index, accelerator.num_processes
-    if recipe.batch_size % world:
-        raise ValueError(f"batch_size: {world} processes cannot share {recipe.batch_size}")
-    # the same parameters: compiled if asked to, and several processes average their gradients
-    wrapped = accelerator.prepare(torch.compile(model) if recipe.compile else model)
-    run = describe(model, recipe, images, labels) if folder else {}
-    optimizer = AdamW(layer_groups(model, recipe), betas=(0.9, 0.99), fused=True)
-    images, labels, share = images.detach().to(device), labels.to(device), slice(rank, None, world)
+    share, named = slice(rank, None, world), partial(failures_named, model, images, recipe, world)
+    with named():
+        # the same parameters: compiled if asked to, and several processes average their gradients
+        wrapped = accelerator.prepare(torch.compile(model) if recipe.compile else model)
+        run = describe(model, recipe, images, labels) if folder else {}
+        if world == 1:
+            images, labels = images.to(device), labels.to(device)
+    images, optimizer = images.detach(), AdamW(layer_groups(model, recipe), betas=(0.9, 0.99), fused=True)
     steps = len(images) // recipe.batch_size
     with taken_up(folder, model, optimizer, run, rank) as history:
+        check_same(accelerator, history, folder)
         done = len(history) * steps
         with tqdm(total=recipe.epochs * steps, initial=done, unit="step", disable=rank > 0) as bar:
             optimizer.register_step_post_hook(lambda *_: bar.update())
             for epoch in range(len(history), recipe.epochs):
                 start = time.perf_counter()
-                loss = train_epoch(wrapped, optimizer, images, labels, recipe, epoch, share)
-                loss = accelerator.reduce(loss, "mean").item()
+                with named():
+                    loss = train_epoch(wrapped, optimizer, images, labels, recipe, epoch, share)
+                    loss = accelerator.reduce(loss, "mean").item()
                 row = {"epoch": epoch + 1, "loss": loss, "seconds": time.perf_counter() - start}
                 history.append(row | (score(predict(model, test[0]), test[1]) if test else {}))
                 if folder and rank == 0:
@@ -151,7 +161,8 @@ def check_examples(model: ViT, images: Tensor, labels: Tensor, where: str = "") 
         raise ValueError(f"{both}: expected (n, C, H, W) and (n,), n at least 1, got {shapes}")
     if tuple(images.shape[1:]) != (c.in_channels, *c.size):
         raise ValueError(f"{where}images: expected {(c.in_channels, *c.size)} each, got {tuple(images.shape[1:])}")
-    if not (finite := images.isfinite().flatten(1).all(dim=1)).all():
+    finite = torch.cat([part.isfinite().flatten(1).all(dim=1) for part in images.split(1000)])  # not a copy of all
+    if not finite.all():
         bad = finite.tolist().index(False)
         raise ValueError(f"{where}images: expected finite numbers, image {bad} holds a NaN or an infinity")
     if labels.min() < 0 or labels.max() >= c.num_classes:

@@ -1,0 +1,78 @@
+"""What test_processes.py starts twice at once: torchrun ... in_processes.py TASK FOLDER."""
+
+import os
+import signal
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+from runs import QUICK, digits, small
+
+from vit_tutorial import files
+from vit_tutorial.train import fit, loop
+
+ODD = replace(QUICK, batch_size=32)  # of 70 images: two batches an epoch, and six images that sit out
+LONG = replace(QUICK, batch_size=32, epochs=3)  # of 256 images: 24 steps, a checkpoint after 8, 16 and 24
+
+
+def observed(recipe=ODD, n: int = 70) -> dict:
+    """Parameters after a run in float64, and the images and labels of each step, as this process had them."""
+    images, labels = digits(n)
+    model, seen, real = small().double(), [], loop.train_step
+    loop.train_step = lambda m, o, x, y, *rest: seen.append((x, y)) or real(m, o, x, y, *rest)
+    try:
+        fit(model, images.double(), labels, recipe)
+    finally:
+        loop.train_step = real
+    batches, targets = (torch.stack(parts) for parts in zip(*seen, strict=True))
+    return {"images": batches, "labels": targets} | {f"model.{k}": v for k, v in model.state_dict().items()}
+
+
+def counted(folder: Path, die=None) -> None:
+    """A run that adds a letter to FOLDER.RANK at each step; instead of its 13th it calls `die`."""
+    rank, begun, real = int(os.environ["RANK"]), 0, loop.train_step
+
+    def step(*arguments):
+        nonlocal begun
+        begun += 1
+        if die and begun == 13:
+            die(rank)
+        with open(folder.with_name(f"{folder.name}.{rank}"), "a") as file:
+            file.write("x")
+        return real(*arguments)
+
+    loop.train_step = step
+    fit(small(dropout=0.1), *digits(256), LONG, folder=folder)
+    loop.train_step = real
+
+
+def die_alone(rank: int) -> None:
+    if rank == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def die_together(rank: int) -> None:
+    torchrun = os.getppid()  # first, or it would end the other in good order
+    if rank == 0:
+        os.kill(torchrun, signal.SIGKILL)
+    while os.getppid() == torchrun:
+        time.sleep(0.01)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def whole(folder: Path) -> None:
+    for name in ("one", "all", "whole"):
+        counted(folder / name)
+    rank = os.environ["RANK"]
+    files.save(folder / f"observed.{rank}", observed(), {})
+    try:
+        fit(small(), *digits(70), ODD, folder=folder / f"of process {rank}")  # process 1 finds a checkpoint in its own
+    except ValueError as error:
+        (folder / f"refused.{rank}").write_text(str(error))
+
+
+if __name__ == "__main__":
+    task, place = sys.argv[1], Path(sys.argv[2])
+    whole(place) if task == "whole" else counted(place / task, {"one": die_alone, "all": die_together}[task])

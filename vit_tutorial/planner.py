@@ -1,0 +1,139 @@
+"""Lesson 13: before a run begins: bytes per device, seconds per epoch, and the smallest number of devices."""
+
+import math
+from dataclasses import dataclass
+
+from .vit import ViTConfig, count_macs, count_parameters
+
+BYTES = {"float32": (4, 4), "autocast": (4, 2), "bfloat16": (2, 2)}  # of a parameter, of a number inside a block
+
+
+@dataclass(frozen=True)
+class Machine:
+    """One device of several alike."""
+
+    memory: float  # bytes
+    flops: float  # FLOP per second in the precision of the run, as the maker has it
+    utilisation: float = 0.4  # share of them that training reaches; lesson 13 has published ones
+    link: float = math.inf  # bytes per second between it and the others, in each direction
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Bytes on one device in a step of training with AdamW."""
+
+    parameters: int
+    gradients: int
+    averages: int  # AdamW's two
+    exchange: int  # what is on its way between devices
+    activations: int  # what forward keeps for backward, and the images
+    passing: int  # what backward needs for a moment
+
+    @property
+    def peak(self) -> int:
+        """The most that is held at once: the last step's gradients stay until forward is through."""
+        rest = self.parameters + self.averages + self.exchange + self.activations
+        return rest + max(self.gradients, self.passing)
+
+
+def memory(
+    config: ViTConfig, batch: int, precision: str = "float32", devices: int = 1, sharded: bool = False
+) -> Memory:
+    """Bytes of a training step with `batch` images on this device, by closed formula; no dropout, AdamW.
+
+    `precision`: "float32", "autocast" (matrix products in bfloat16, as `Recipe(bfloat16=True)` has them) or "bfloat16"
+    (all of it). Several `devices` are those of DDP, which sends the gradients from buckets of its own; or `sharded`, of
+    FSDP with a unit per block, which has two blocks and what is in none whole for a moment, and their gradients.
+    What the allocator wastes and a GPU's libraries take, often 1 GB, is not counted.
+    """
+    if precision not in BYTES:
+        raise ValueError(f"precision: expected one of {', '.join(BYTES)}, got {precision!r}")
+    for name, value in (("batch", batch), ("devices", devices)):
+        if value < 1:
+            raise ValueError(f"{name}: expected at least 1, got {value}")
+    outer, inner = BYTES[precision]
+    D, M, N = config.embed_dim, config.mlp_dim, config.num_tokens
+    parameters = outer * count_parameters(config)
+    block = outer * (4 * D * D + 2 * D * M + 9 * D + M)
+    rest = parameters - config.depth * block
+    stream = outer * (2 * config.depth + 2) * D  # before each sub-layer, at the end, and the final norm's
+    inside = inner * (6 * D + 2 * M)  # two norms, q, k, v, what attention mixes; around the GELU
+    statistics = 4 * (4 + config.num_heads)  # mean and deviation of two norms; attention's log-sum-exp
+    shards, buckets = (devices, 2 * (2 * block + rest)) if sharded else (1, parameters)
+    pixels = config.in_channels * math.prod(config.size)
+    cast = inner if inner < outer else 0  # autocast's copies, for backward
+    return Memory(
+        parameters=math.ceil(parameters / shards),
+        gradients=math.ceil(parameters / shards),
+        averages=math.ceil(2 * parameters / shards),
+        exchange=buckets if devices > 1 else 0,
+        activations=batch * ((outer + cast) * pixels + N * (stream + config.depth * (inside + statistics)))
+        + cast * count_parameters(config),
+        passing=inner * batch * N * M,
+    )
+
+
+def seconds(
+    config: ViTConfig,
+    images: int,
+    batch: int,
+    machine: Machine,
+    devices: int = 1,
+    precision: str = "float32",
+    sharded: bool = False,
+    pieces: int = 1,
+) -> float:
+    """Seconds to train on `images` once, in steps of `batch` over all the devices.
+
+    Each device takes its share of a step in `pieces` (accumulation). A multiply-add is two operations, and backward is
+    twice forward: 6 MACs per image. To bring numbers from all devices to all, each sends (n-1)/n of their bytes, and
+    once more if they are to be summed as well (all-reduce on a ring). DDP does that with the gradients, in backward;
+    FSDP gathers the parameters twice per piece, in forward and in backward, and sums the gradients. A device sends
+    while it computes, so that of the two the longer counts: it is a lower bound. `machine.utilisation` is taken as it
+    is, though small pieces reach less.
+    """
+    work = 6 * count_macs(config) * images / (devices * machine.flops * machine.utilisation)
+    sent = (devices - 1) / devices * BYTES[precision][0] * count_parameters(config)
+    once = sent / machine.link * images / batch
+    gathers = pieces if sharded else 0
+    return max(work / 3, gathers * once) + max(work * 2 / 3, (1 + max(1, gathers)) * once)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How many devices, in how many pieces each takes its share of a batch, and what it holds and takes."""
+
+    devices: int
+    sharded: bool  # parameters shared out (FSDP), or whole on each (DDP)
+    pieces: int  # micro-batches whose gradients are accumulated
+    memory: Memory
+    seconds: float  # per epoch
+
+
+def plan(
+    config: ViTConfig, images: int, batch: int, machine: Machine, hours: float = math.inf, precision: str = "float32"
+) -> Plan:
+    """The smallest number of devices that divides the batch, fits, and has trained on `images` once within `hours`.
+
+    Nine tenths of a device's memory are taken for usable. Parameters are sharded only if not even one image at a time
+    would fit otherwise. A ValueError says what stands in the way where no number does.
+    """
+    best = math.inf
+    for devices in divisors(batch):
+        for sharded in (False, True):
+            for pieces in divisors(batch // devices):
+                need = memory(config, batch // devices // pieces, precision, devices, sharded)
+                if need.peak <= 0.9 * machine.memory:
+                    time = seconds(config, images, batch, machine, devices, precision, sharded, pieces)
+                    if time <= 3600 * hours:
+                        return Plan(devices, sharded, pieces, need, time)
+                    best = min(best, time)
+                    break
+    if best < math.inf:
+        raise ValueError(f"hours: expected at least {best / 3600:.3g} with this machine and batch, got {hours}")
+    raise ValueError(f"machine: one image per device takes {need.peak / 1e9:.3g} GB, it has {machine.memory / 1e9:.3g}")
+
+
+def divisors(n: int) -> list[int]:
+    """The numbers that divide n, the smallest first."""
+    return [d for d in range(1, n + 1) if n % d == 0]

@@ -1,0 +1,98 @@
+"""Lesson 13: the processes of a run: how they find each other, and what is said where they or their memory fail."""
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from ..planner import memory
+from ..vit import ViT
+from .recipe import Recipe
+
+if TYPE_CHECKING:  # it takes seconds
+    from accelerate import Accelerator
+
+ENGINES = ("FSDP", "DEEPSPEED", "MEGATRON_LM", "PARALLELISM_CONFIG")  # of accelerate, which share out the parameters
+NO_MEMORY = "out of memory|alloc_failed|can't allocate memory|not enough memory"  # of CUDA and MPS, cuBLAS, the CPU
+NO_PEER = "connection (closed|reset) by peer|broken pipe"
+
+
+def join(recipe: Recipe) -> "Accelerator":
+    """This process among those that torchrun or accelerate have started, with its device; started alone, it is alone.
+
+    Several are on CUDA's GPUs, one for each, or where there are none on the CPU. What is asked for and there is not,
+    a GPU, an engine other than DDP, a batch that they can share, is a ValueError; a port in use a ConnectionError.
+    """
+    from accelerate import Accelerator
+
+    check_launch()
+    started = int(os.environ.get("WORLD_SIZE", 1)) if "LOCAL_RANK" in os.environ else 1
+    cpu = started > 1 and not torch.cuda.is_available()  # unless it is told so, accelerate leaves each alone there
+    try:
+        accelerator = Accelerator(mixed_precision="no", cpu=cpu)  # the recipe decides, not whoever launches
+    except RuntimeError as error:
+        if "EADDRINUSE" not in str(error):
+            raise
+        port, free = os.environ["MASTER_PORT"], "torchrun --master-port or accelerate launch --main_process_port"
+        raise ConnectionError(f"MASTER_PORT: {port} is in use on this machine; name a free one, {free}") from error
+    world = accelerator.num_processes
+    if started not in (1, world):
+        raise ValueError(f"WORLD_SIZE: {started} processes started, {world} joined; try ACCELERATE_USE_CPU=true")
+    if recipe.batch_size % world:
+        raise ValueError(f"batch_size: {world} processes cannot share {recipe.batch_size}")
+    return accelerator
+
+
+def check_launch() -> None:
+    """Refuse what the environment asks of accelerate and `fit` cannot give; see `join`."""
+    from accelerate.utils import parse_flag_from_env
+
+    asked = {name: os.environ.get(name, "") for name in ("ACCELERATE_TORCH_DEVICE", "CUDA_VISIBLE_DEVICES")}
+    for engine in ENGINES:
+        if parse_flag_from_env(name := f"ACCELERATE_USE_{engine}"):
+            raise ValueError(f"{name}: fit gives each process the whole model (DDP), it cannot split one; unset it")
+    if device := asked["ACCELERATE_TORCH_DEVICE"]:
+        try:
+            torch.empty(0, device=device)
+        except (AssertionError, RuntimeError) as error:  # the first where torch was built without CUDA
+            reason = str(error).split("\n")[0]
+            raise ValueError(f"ACCELERATE_TORCH_DEVICE: this machine has no {device!r}: {reason}") from error
+    if parse_flag_from_env("ACCELERATE_USE_CPU") or device:
+        return
+    found, local = torch.cuda.device_count(), int(os.environ.get("LOCAL_WORLD_SIZE", 1))
+    if not found and re.match(r"\s*(\d|GPU-|MIG-)", visible := asked["CUDA_VISIBLE_DEVICES"]):
+        raise ValueError(f"CUDA_VISIBLE_DEVICES: torch finds no GPU {visible!r}; unset it to train without one")
+    if 0 < found < local:  # accelerate would put two on one, which NCCL refuses late
+        raise ValueError(
+            f"LOCAL_WORLD_SIZE: {local} processes, but {found} GPUs on this machine; start at most {found}"
+        )
+
+
+def check_same(accelerator: "Accelerator", history: list[dict], folder: Path | None) -> None:
+    """Refuse a run that its processes would take up at different epochs."""
+    found = accelerator.gather(torch.tensor([len(history)], device=accelerator.device)).tolist()
+    if len(set(found)) > 1:
+        raise ValueError(f"folder: {str(folder)!r} holds {found} epochs for the processes; they must share one folder")
+
+
+@contextmanager
+def failures_named(model: ViT, images: Tensor, recipe: Recipe, world: int) -> Iterator[None]:
+    """Where memory ends, a MemoryError with what a step needs; where another process ends, a ConnectionError."""
+    try:
+        yield
+    except (RuntimeError, MemoryError) as error:  # of torch's, only a GPU's has a type of its own
+        if re.search(NO_PEER, text := str(error).lower()):
+            raise ConnectionError("another process of this run has ended; its last checkpoint is kept") from error
+        if not isinstance(error, MemoryError) and not re.search(NO_MEMORY, text):
+            raise
+        precision = "autocast" if recipe.bfloat16 else "float32"
+        step = memory(model.config, recipe.batch_size // world, precision, world).peak / 1e6
+        needs = f"a step takes about {step:,.0f} MB (planner), a process's images {images.nbytes / world / 1e6:,.0f} MB"
+        tries = "a smaller batch_size or more processes" + (" or bfloat16" if not recipe.bfloat16 else "")
+        shared = f"{recipe.batch_size} over {world} processes" if world > 1 else recipe.batch_size
+        raise MemoryError(f"batch_size: {shared} does not fit into memory: {needs}; try {tries}") from error
