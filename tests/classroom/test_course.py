@@ -4,6 +4,7 @@ import contextlib
 import csv
 import html
 import io
+import itertools
 import os
 import re
 import shutil
@@ -12,7 +13,7 @@ import sys
 import nbformat
 import pytest
 import torch
-from nbformat.v4 import new_output
+from nbformat.v4 import new_code_cell, new_output
 
 from vit_tutorial import checks
 from vit_tutorial.classroom import course, student
@@ -111,7 +112,7 @@ def words(page):
 
 
 def test_marks(graded):
-    expected = {"Anna_A": 7, "bert": 1 + 3 + 0.5, "cleo": 0, "finn": 3, "hugo": 0}
+    expected = {"Anna_A": 7, "bert": 1 + 3 + 0.5, "cleo": 0, "finn": 3, "hugo": 0, "emil": 0, "gina": 0}
     assert marks(graded[0]) == {name: (points, 7) for name, points in expected.items()}
 
 
@@ -156,7 +157,8 @@ def test_report_counts_students_and_names_nobody(graded):
     rows = [[int(n) for n in re.findall(r" (\d+) \|", line)] for line in text.splitlines() if "| Exercise" in line]
     #        right, one, two, described, empty, stopped
     assert rows == [[1, 1, 0, 0, 1, 1], [3, 0, 0, 0, 1, 0], [1, 0, 1, 0, 1, 1]]
-    assert not any(name in text for name in ("Anna", "bert", "cleo", "finn"))
+    assert not any(name in text for name in ("Anna", "bert", "cleo", "finn", "emil"))
+    assert "## Nothing to grade\n\n- 2 × files that are no hand-in of this lesson" in text
 
 
 def test_a_second_hand_in_replaces_the_first(graded, room, tmp_path, capsys):
@@ -166,6 +168,9 @@ def test_a_second_hand_in_replaces_the_first(graded, room, tmp_path, capsys):
     before = marks(graded[0])
     grade(graded[0], "02", tmp_path, names=True)
     assert marks(graded[0]) == before | {"cleo": (7, 7)}
+    kept = read(graded[0] / "submitted" / "cleo" / LESSON / f"{LESSON}.ipynb").cells
+    assert [is_check(cell) for cell in kept[kept.index(next(filter(is_solution, kept))) :]].count(True) == 3
+    assert all(is_check(after) for cell, after in itertools.pairwise(kept) if is_solution(cell))  # where they stood
     assert "right, on" in page(graded[0], "cleo") and "nothing is written" not in page(graded[0], "cleo")
     assert f"- 1 × {sentences()[0]} (bert)" in capsys.readouterr().out
 
@@ -194,6 +199,9 @@ def test_every_check_of_every_lesson_can_be_judged():
         for *_, check in found:
             said, check.outputs = "for these numbers something differs.", []
             assert judged(check) == ("stopped", "the check did not run", ["the check did not run"])
+            check.outputs = [new_output("error", ename="NameError", evalue="name 'answer' is not defined")]
+            answer = new_code_cell(outputs=[new_output("error", ename="SyntaxError", evalue="expected ':'")])
+            assert judged(check, answer).text == "SyntaxError: expected ':'"
             check.outputs = [new_output("error", ename="Wrong", evalue=f"answer: {said}")]
             assert judged(check) == ("described", f"answer: {said}", [said])
 

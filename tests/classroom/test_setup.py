@@ -85,3 +85,13 @@ def test_no_network_is_said_and_nothing_half_written_is_left(usb, monkeypatch, c
     assert {*usb.rglob("*")} == before and "\n" not in str(refused.value)
     with pytest.raises(wheels.Refused, match="no vit_tutorial wheel"):
         wheels.fetch(usb / "lessons", [])
+
+
+def test_wheels_of_two_systems_lie_side_by_side(usb, monkeypatch):
+    monkeypatch.setattr(wheels.subprocess, "run", lambda command, **_: command[command.index("-d") + 1].mkdir())
+    windows = ["--platform", "win_amd64", "--python-version", "3.12"]
+    wheels.fetch(usb, windows)
+    wheels.fetch(usb, [])
+    assert (usb / "wheels-win_amd64-py3.12").is_dir() and len([*usb.glob("wheels-*")]) == 2
+    with pytest.raises(wheels.Refused, match=r"wheels-win_amd64-py3\.12 exists already"):
+        wheels.fetch(usb, windows)

@@ -6,6 +6,7 @@ Without HANDED_IN, what lies in COURSE/submitted is graded again. Students' code
 """
 
 import argparse
+import itertools
 import re
 import sys
 import time
@@ -34,11 +35,16 @@ def lesson_of(course: Path, number: str) -> str:
     return found[0]
 
 
+def grade_id(cell: NotebookNode) -> str | None:
+    """nbgrader's name of a cell that it knows."""
+    return cell.metadata.get("nbgrader", {}).get("grade_id")
+
+
 def handed_in(path: Path, release: NotebookNode) -> NotebookNode:
     """A file as a hand-in of the released lesson, with checks that are missing put back at its end."""
     try:
         notebook = read(path)
-        ids = {cell.metadata.get("nbgrader", {}).get("grade_id") for cell in notebook.cells}
+        ids = {*map(grade_id, notebook.cells)}
         top = notebook.cells[0].source.partition("\n")[0]
     except Exception as error:  # a file may hold anything
         raise Refused(f"no notebook ({type(error).__name__})") from None
@@ -46,7 +52,11 @@ def handed_in(path: Path, release: NotebookNode) -> NotebookNode:
     missing = [check for check in checks if check.metadata.nbgrader.grade_id not in ids]
     if len(missing) == len(checks) and top != f"# {title(release)}":
         raise Refused(f"a notebook, but not {title(release)}")
-    notebook.cells += missing
+    answers = {grade_id(before) or "": check for before, check in itertools.pairwise(release.cells) if check in missing}
+    for cell in [*notebook.cells]:  # a check goes back behind its answer, or to the end
+        if check := answers.pop(grade_id(cell), None):
+            notebook.cells.insert(notebook.cells.index(cell) + 1, check)
+    notebook.cells += answers.values()
     return notebook
 
 
@@ -61,8 +71,11 @@ def student_of(path: Path, folder: Path, lesson: str) -> str:
     return name
 
 
-def place(course: Path, lesson: str, folder: Path) -> list[str]:
-    """Put each student's newest hand-in where nbgrader looks for it; say what was passed over."""
+def place(course: Path, lesson: str, folder: Path) -> tuple[list[str], list[str]]:
+    """Put each student's newest hand-in where nbgrader looks for it; say what was passed over.
+
+    The students with a hand-in, and those with files that are none.
+    """
     release = read(course / "release" / lesson / f"{lesson}.ipynb")
     found: dict[str, list[tuple[float, Path, NotebookNode]]] = defaultdict(list)
     for path in sorted(folder.glob(f"*/{lesson}/*.ipynb" if folder == course / "submitted" else "**/*")):
@@ -84,7 +97,7 @@ def place(course: Path, lesson: str, folder: Path) -> list[str]:
         target = course / "submitted" / student / lesson
         target.mkdir(parents=True, exist_ok=True)
         nbformat.write(notebook, target / f"{lesson}.ipynb")
-    return sorted(student for student, files in found.items() if files)
+    return tuple(sorted(name for name, files in found.items() if bool(files) == any_) for any_ in (True, False))
 
 
 def grade(course: Path, number: str, folder: Path | None = None, names: bool = False) -> None:
@@ -93,10 +106,12 @@ def grade(course: Path, number: str, folder: Path | None = None, names: bool = F
     folder = folder or course / "submitted"
     if not folder.is_dir():
         raise Refused(f"{folder} is no folder; hand-ins are expected in it")
-    students = place(course, lesson, folder)
+    students, without = place(course, lesson, folder)
     if not students:
         raise Refused(f"no hand-in of {lesson} in {folder}")
     with Gradebook(f"sqlite:///{course / 'gradebook.db'}") as gradebook:
+        for student in without:  # so that they are in the marks, with 0
+            gradebook.update_or_create_student(student)
         for i, student in enumerate(students, 1):
             start = time.perf_counter()
             print(f"{i:3} of {len(students)}  {student:24}", end="", flush=True)
@@ -112,7 +127,7 @@ def grade(course: Path, number: str, folder: Path | None = None, names: bool = F
         grades = course / "grades"
         grades.mkdir(exist_ok=True)
         CsvExportPlugin(to=str(grades / f"{lesson}.csv"), assignment=[lesson]).export(gradebook)
-    text = report(course, lesson, names)
+    text = report(course, lesson, names, without)
     (grades / f"{lesson}-report.md").write_text(text, encoding="utf-8")
     print(f"\n{text}\nmarks     {grades / lesson}.csv\nreport    {grades / lesson}-report.md")
     print(f"feedback  {course / 'feedback'}/STUDENT/{lesson}/{lesson}.html")

@@ -27,14 +27,14 @@ HEADING = re.compile(r"^### (Exercise .+)$", re.M)
 CARD = re.compile(r"^\*(difficulty .+)\*$", re.M)
 FOR_STUDENTS = f"""**For students**
 
-- **Set-up**, once: as `SET-UP.md` says, beside which this notebook came. In Colab: put
+- **Set-up**, once: as the sheet `SET-UP.md` says. In Colab: put
   `vit_tutorial-{importlib.metadata.version("vit_tutorial")}-py3-none-any.whl` beside this notebook (the folder symbol
   at the left edge), then run the first cell.
 - **Write** where `raise NotImplementedError()` stands, in the cell above each check. Leave the checks as they are, and
   run them as often as you like.
 - **Points** stand on each exercise's card: all of them if the check says *right*, half if it names your one mistake,
-  a quarter if it names two, otherwise none.
-- **Hand in** this notebook, saved, as one file. Any name will do, "Copy of ..." too."""
+  a quarter if it names two, otherwise none. Predictions and *From memory* earn none.
+- **Hand in** this notebook, saved, as one file (in Colab: *File*, *Download*, *Download .ipynb*). Any name will do."""
 
 
 class Verdict(NamedTuple):
@@ -45,10 +45,12 @@ class Verdict(NamedTuple):
     sentences: list[str]
 
 
-def judged(cell: NotebookNode) -> Verdict:
-    """The verdict of a check cell that has run."""
+def judged(cell: NotebookNode, answer: NotebookNode | None = None) -> Verdict:
+    """The verdict of a check cell that has run; if the `answer` before it did not, its error counts."""
     printed = "".join(output.text for output in cell.outputs if output.output_type == "stream")
-    error = next((output for output in cell.outputs if output.output_type == "error"), None)
+    error = fault(cell)
+    if error and error.ename == "NameError" and answer:
+        error = fault(answer) or error
     if not error and (right := re.search(r"^.*: right, on \d+ cases$", printed, re.M)):
         return Verdict("right", right[0], [])
     if not error or error.ename != "Wrong":
@@ -62,6 +64,11 @@ def judged(cell: NotebookNode) -> Verdict:
     named = [part for part in parts if part in known]
     kind = "one mistake named" if said in known else "two named" if named else "described"
     return Verdict(kind, error.evalue, named or [said])
+
+
+def fault(cell: NotebookNode) -> NotebookNode | None:
+    """The error with which a cell ended, if it did."""
+    return next((output for output in cell.outputs if output.output_type == "error"), None)
 
 
 def exercises(notebook: NotebookNode) -> list[tuple[str, NotebookNode, NotebookNode]]:
@@ -126,9 +133,12 @@ class Run(Execute):
 class Marks(NbGraderPreprocessor):
     """Partial credit: a check's words, and its points as the number that nbgrader takes for the grade."""
 
+    answer = None
+
     def preprocess_cell(self, cell: NotebookNode, resources: Any, index: int) -> tuple[NotebookNode, Any]:
+        self.answer = cell if is_solution(cell) else self.answer
         if is_check(cell):
-            verdict, full = judged(cell), cell.metadata.nbgrader.points
+            verdict, full = judged(cell, self.answer), cell.metadata.nbgrader.points
             points = SHARES[verdict.kind] * full
             shown = {"text/plain": f"{points:g}", "text/html": f"{points:g} of {full:g} points"}
             kept = {"verdict": verdict.kind, "sentences": verdict.sentences}
@@ -158,6 +168,7 @@ def configure(c: Config) -> None:
     c.Run.extra_arguments = ["--IPKernelApp.log_level=ERROR"]
     c.Autograde.autograde_preprocessors = [Run, Marks, *after]
     c.GenerateFeedback.preprocessors = [GetGrades, OnlyExercises, CSSHTMLHeaderPreprocessor]
+    c.HTMLExporter.template_name = "exercises"
     templates = Path(nbgrader.__file__).parent / "server_extensions" / "formgrader" / "templates"
     c.HTMLExporter.extra_template_basedirs = [str(Path(__file__).parent / "site"), str(templates)]
 

@@ -13,8 +13,8 @@ def verdicts(autograded: Path) -> dict[str, dict]:
     return {check.metadata.nbgrader.grade_id: check.outputs[-1].metadata for check in checks}
 
 
-def report(course: Path, lesson: str, names: bool = False) -> str:
-    """In Markdown; with the students' names behind each mistake only on demand."""
+def report(course: Path, lesson: str, names: bool, without: list[str]) -> str:
+    """In Markdown; with the students' names behind each mistake only on demand. `without`: whose files were none."""
     given = {path.parts[-3]: verdicts(path) for path in sorted(course.glob(f"autograded/*/{lesson}/{lesson}.ipynb"))}
     release = read(course / "release" / lesson / f"{lesson}.ipynb")
     rows = [f"# {title(release)} · hand-ins: {len(given)}", "", f"| exercise | {' | '.join(SHARES)} |"]
@@ -33,4 +33,7 @@ def report(course: Path, lesson: str, names: bool = False) -> str:
             for sentence, students in sorted(who.items(), key=lambda item: -len(item[1]))
         ]
         mistakes += ["", f"## {heading}", "", *lines] if lines else []
+    if without:
+        who = f" ({', '.join(without)})" * names
+        mistakes += ["", "## Nothing to grade", "", f"- {len(without)} × files that are no hand-in of this lesson{who}"]
     return "\n".join([*rows, *mistakes, ""])

@@ -34,7 +34,7 @@ Do this at home: it takes a good network, some minutes, and room on the disk: ab
 libraries, 1.5 to 2 GB elsewhere. You need Python 3.11 or newer. In this folder, on a command line:
 
     python -m venv class             (python3 or py, if there is no python)
-    source class/bin/activate        (on Windows: class/Scripts/activate)
+    source class/bin/activate        (on Windows: class\\Scripts\\activate)
     pip install -c constraints.txt "{wheel}[lab]"
     jupyter lab lessons
 
@@ -43,9 +43,9 @@ line needs a quarter of the room:
 
     pip install uv && uv pip install --torch-backend cpu -c constraints.txt "{wheel}[lab]"
 
-Without a network, if there is a folder `wheels` here that was made for your system:
+Without a network, if there is a folder `wheels-SYSTEM-pyVERSION` here for your system and your Python's version:
 
-    pip install --no-index --find-links wheels -c constraints.txt "{wheel}[lab]"
+    pip install --no-index --find-links wheels-SYSTEM-pyVERSION -c constraints.txt "{wheel}[lab]"
 
 It works if a lesson's first three code cells run without an error. How to hand in is said at the top of each lesson.
 """

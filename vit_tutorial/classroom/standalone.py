@@ -40,7 +40,7 @@ lacking = [name for module, name in {needs} if not importlib.util.find_spec(modu
 if lacking:
     print("installing", *lacking)
     subprocess.run([sys.executable, "-m", "pip", "install", "-q", *lacking], check=True)
-del PACKED"""
+PACKED = None"""
 
 
 def code(notebook: NotebookNode) -> ast.Module:

@@ -1,4 +1,4 @@
-"""For a room without a network: the wheels of all that the lessons need, into FOLDER/wheels.
+"""For a room without a network: the wheels of all that the lessons need, into FOLDER/wheels-SYSTEM-pyVERSION.
 
 FOLDER is OUT/usb. This needs a network, and one run for each kind of laptop. The wheels are for this computer's system
 and Python; what follows FOLDER goes to pip, for example: --platform win_amd64 --python-version 3.12
@@ -6,9 +6,11 @@ and Python; what follows FOLDER goes to pip, for example: --platform win_amd64 -
 
 import argparse
 import importlib.util
+import itertools
 import os
 import subprocess
 import sys
+import sysconfig
 import tempfile
 from pathlib import Path
 
@@ -21,8 +23,11 @@ def fetch(folder: Path, more: list[str]) -> None:
     wheel = next(folder.glob("vit_tutorial-*.whl"), None)
     if not wheel:
         raise Refused(f"no vit_tutorial wheel in {folder}; python -m vit_tutorial.classroom OUT makes one, OUT/usb")
-    if (folder / "wheels").exists():
-        raise Refused(f"{folder / 'wheels'} exists; rename it (for another system) or remove it")
+    asked = dict(itertools.pairwise(more))
+    python = asked.get("--python-version", f"{sys.version_info.major}.{sys.version_info.minor}")
+    place = folder / f"wheels-{asked.get('--platform', sysconfig.get_platform())}-py{python}"
+    if place.exists():
+        raise Refused(f"{place} exists already; remove it to fetch it again")
     own = [sys.executable, "-m", "pip"]
     lent = ["uv", "run", "--no-project", "--python", sys.executable, "--with", "pip", "python", "-m", "pip"]
     pip = own if importlib.util.find_spec("pip") else lent
@@ -33,8 +38,8 @@ def fetch(folder: Path, more: list[str]) -> None:
             subprocess.run([*command, f"{wheel}[lab,peers]"], check=True)
         except (subprocess.CalledProcessError, FileNotFoundError):
             raise Refused("the wheels were not fetched, nothing is kept. Is there a network? See above.") from None
-        os.replace(target, folder / "wheels")
-    print(f"{len([*(folder / 'wheels').iterdir()])} wheels, {size(folder / 'wheels'):.0f} MB, in {folder / 'wheels'}")
+        os.replace(target, place)
+    print(f"{len([*place.iterdir()])} wheels, {size(place):.0f} MB, in {place}")
 
 
 def main() -> None:
