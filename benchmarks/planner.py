@@ -16,6 +16,7 @@ from pathlib import Path
 import torch
 import torch.distributed as dist
 import torch.nn.functional as F
+from machine import machine, store
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.distributed.fsdp import fully_shard
 from torch.nn.parallel import DistributedDataParallel
@@ -23,7 +24,6 @@ from torch.nn.parallel import DistributedDataParallel
 from vit_tutorial import VARIANTS, ViT, ViTConfig, files, planner, speed
 from vit_tutorial.train import Recipe, train_step
 
-RESULTS = Path(__file__).parent / "results"
 SHAPES = [("Ti/16", 32), ("S/16", 32), ("B/32", 64), ("B/16", 8), ("B/16", 64), ("L/16", 16), ("H/14", 1), ("H/14", 32)]
 SHARED = replace(VARIANTS["S/16"], depth=8)  # what two processes train
 JFT, IMAGENET = 303_000_000, 1_281_167
@@ -148,7 +148,7 @@ def main() -> None:
             print(row, flush=True)
     names = ("variant", "devices", "images", "epochs", "device_hours", "flops", "source")
     result = {
-        "machine": speed.machine("cuda" if torch.cuda.is_available() else "cpu"),
+        "machine": machine("cuda" if torch.cuda.is_available() else "cpu"),
         "memory": memory,
         "two processes": {"config": asdict(SHARED), "rows": in_two_processes()},
         "compute": [
@@ -157,7 +157,7 @@ def main() -> None:
         ],
         "time": [dict(zip(names, row, strict=True)) for row in TIME],
     }
-    files.write(RESULTS / "planner.json", (json.dumps(result, indent=1) + "\n").encode())
+    store("planner", result)
 
 
 if __name__ == "__main__":

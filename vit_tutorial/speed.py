@@ -28,7 +28,7 @@ def synchronise() -> None:
 
 
 def race(works: Mapping[str, Callable[[], object]], rounds: int = 15) -> dict[str, list[float]]:
-    """Seconds of each work in each round: all of them in turn, whoever was first coming last in the next round.
+    """Seconds of each work in each round: all of them in turn, the first coming last in the next.
 
     So a slow moment of the machine hits all alike. A round before the first warms up and is not counted.
     """
@@ -42,7 +42,10 @@ def race(works: Mapping[str, Callable[[], object]], rounds: int = 15) -> dict[st
 
 
 def ratio(ours: list[float], theirs: list[float]) -> tuple[float, float, float]:
-    """Our seconds over theirs, round by round: lower quartile, median, upper quartile. At least two rounds."""
+    """Our seconds over theirs, round by round: lower quartile, median, upper quartile.
+
+    At least two rounds are needed; fewer are a StatisticsError.
+    """
     low, middle, high = statistics.quantiles([a / b for a, b in zip(ours, theirs, strict=True)], n=4)
     return low, middle, high
 

@@ -1,0 +1,103 @@
+"""A pretended GPU for lesson 12's bug hunt, and cases for its exercises."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from ...speed import PeakMemory
+
+
+class PretendedGPU:
+    """Work is queued and done in turn; each piece takes `slower` times as long as the one before it."""
+
+    def __init__(self, slower: float, first: float, pause: int):
+        self.slower, self.first, self.pause = slower, first, pause
+        self.now = self.ready = 0.0
+        self.done: dict[str, int] = {}
+        self.pieces = 0
+
+    def work(self, name: str, cost: float) -> Callable[[], None]:
+        """What queues a piece of `cost` seconds; its first time takes `first` seconds more, and one has a pause."""
+
+        def launch() -> None:
+            again = self.done.get(name, 0)
+            spent = cost * self.slower**self.pieces + self.first * (not again) + 20 * (self.pieces == self.pause)
+            self.done[name], self.pieces = again + 1, self.pieces + 1
+            self.now += 0.125  # what the call itself takes
+            self.ready = max(self.ready, self.now) + spent
+
+        return launch
+
+    def clock(self) -> float:
+        return self.now
+
+    def wait(self) -> None:
+        self.now = max(self.now, self.ready)
+
+
+def on_a_pretended_gpu(answer: Callable, ours: float, theirs: float, rounds: int, machine: tuple[float, int]) -> float:
+    """What an answer says of two works of so many seconds; the machine: how much slower each time, and its pause."""
+    slower, pause = machine
+    gpu = PretendedGPU(slower, first=7.0, pause=pause)
+    return answer(gpu.work("ours", ours), gpu.work("theirs", theirs), rounds, gpu.clock, gpu.wait)
+
+
+RACES = [
+    (2.0, 1.0, 4, (1.0, -1)),
+    (1.0, 1.0, 6, (1.02, -1)),
+    (1.5, 1.25, 5, (1.05, 7)),
+    (1.0, 3.0, 7, (0.97, 6)),
+    (4.0, 3.5, 8, (1.1, 12)),
+]
+
+
+class Names(TorchDispatchMode):
+    """Which functions of PyTorch are called."""
+
+    def __init__(self):
+        super().__init__()
+        self.seen = set()
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.seen.add(func.overloadpacket.__name__)
+        return func(*args, **(kwargs or {}))
+
+
+def in_pieces(answer: Callable) -> dict[str, bool]:
+    """Whether it holds the scores of a few keys at a time, and computes them itself."""
+    q, (k, v) = torch.randn(1, 2, 30, 4), torch.randn(2, 1, 2, 3000, 4)
+    with torch.no_grad(), Names() as names, PeakMemory() as memory:
+        answer(q, k, v, 30)
+    whole = 4 * 2 * 30 * 3000  # bytes of all scores
+    ready_made = any("scaled_dot_product" in name or "multi_head_attention" in name for name in names.seen)
+    return {
+        "the scores of all keys are there at the same time: look at `size` keys, and let go of them.": (
+            memory.peak < whole / 2
+        ),
+        "a ready-made attention does the work: write products, exponentials and sums yourself.": not ready_made,
+    }
+
+
+def tokens(B: int, h: int, queries: int, keys: int, d: int, dtype=torch.float32, shift: float | Tensor = 0.0) -> tuple:
+    """Queries, keys, values, the same for everyone; `shift`, (keys,) or one, moves the scores."""
+    cpu = torch.Generator().manual_seed(B + 10 * h + 100 * queries + 1000 * keys)
+    q, k, v = (torch.randn(B, h, n, d, generator=cpu, dtype=torch.float64) for n in (queries, keys, keys))
+    q[..., 0], k[..., 0] = 1.0, shift + k[..., 0]
+    q[..., 1::2, 0] = -1.0
+    return q.to(dtype), 2 * k.to(dtype), v.to(dtype)
+
+
+PIECES = [
+    (*tokens(1, 1, 2, 4, 3), 2),
+    (*tokens(2, 3, 5, 12, 8), 4),
+    (*tokens(1, 2, 7, 11, 4), 3),  # the last piece is shorter
+    (*tokens(3, 1, 4, 6, 5, torch.float64), 9),  # one piece
+    (*tokens(1, 2, 3, 10, 4, torch.float64, shift=1000.0), 3),  # e to the power of such scores is infinite, or 0
+    (*tokens(2, 1, 1, 8, 4, torch.float64, shift=-1000.0), 3),
+    (
+        *tokens(1, 2, 3, 9, 4, torch.float64, shift=torch.tensor([1000.0] * 3 + [-1000.0] * 6)),
+        3,
+    ),  # the largest is early
+]
