@@ -12,9 +12,11 @@ from nbformat import NotebookNode
 from .. import checks, data
 from ..checks.predict import table
 from .cells import Words
+from .grading import exercises
 from .lessons import ROOT, chosen, is_check, is_solution, read, title
 from .pages import TEMPLATES, style
 from .sections import Section, sections
+from .slides import HOME, plan
 
 PLANS = """\
 # Plans
@@ -23,17 +25,8 @@ Every lesson is a notebook that runs by itself, so a lesson may be left out with
 lesson's page names under *May be skipped* was left out, all at once, and the rest was run. That is about the code: an
 exercise may still need the idea, as exercise 1 of lesson 04 needs its section on masks.
 
-**90 minutes: what attention does.** Lesson 04, without *What it costs* and *Break it*.
-
-| minutes | what |
-| --- | --- |
-| 10 | the opening picture of lesson 00, then everybody opens 04 and runs its first cells |
-| {attention} | reading and running together, a show of hands at each *Predict* |
-| 15 | questions, slow machines |
-| {one} | exercise 1, in pairs |
-| 15 | what the checks said, and the three questions of *Test yourself* |
-
-Exercises 2 and 3 are homework.
+**90 minutes: one lesson.** Its plan stands on its page, and in its slides; for a first class it is lesson 04. The
+exercises after the first are homework.
 
 **Half a day: from pixels to logits.** Lessons 00, 01, 04, 05 and 07, each without the sections that may be skipped
 (but 04 with its masks): {day} minutes to read, and exercise 1 of each ({first} minutes). Let them run the cells
@@ -46,9 +39,7 @@ themselves, and ask each *Predict* in the room before anybody runs the next cell
 {weeks}
 """
 WEEKS = {"1: tokens": "00 01 02 03", "2: the model": "04 05 06 07", "3: training": "08 09", "4: weights": "10 11 14"}
-
-
-LEFT_OUT = ("What it costs", "Break it")  # of lesson 04, in 90 minutes
+IDEAS = {"What a token may not look at": "exercise 1 needs its idea"}  # what no code tells
 
 
 def listed(lines: list[str]) -> str:
@@ -61,19 +52,22 @@ def under(notebook: NotebookNode, heading: str) -> str:
     return "\n\n".join(cell.source for cell in section.cells if cell.cell_type == "markdown")
 
 
-def misunderstandings(notebook: NotebookNode) -> Iterator[str]:
+def misunderstandings(notebook: NotebookNode, gone: list[str]) -> Iterator[str]:
     """What people guess before they know, and what their first answers to the exercises do."""
-    code = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "code")
-    for name in re.findall(r'checks\.predict\("([\w-]+)"', code):
-        wrong = table()[name]["wrong"][0]
-        guess = wrong.get(
-            "guess", f"more than {wrong['above']}" if "above" in wrong else f"less than {wrong.get('below')}"
-        )
-        yield f"{question(name, notebook)} *Guess {guess}:* {wrong['because']}"
-    for cell in filter(is_check, notebook.cells):
-        exercise = checks.EXERCISES[re.match(r"checks\.(\w+)", cell.source)[1]]
-        sentences = [*dict.fromkeys(edit.sentence for edit in exercise.edits)][:3]
-        yield f"Exercise `{exercise.solution.__name__}`: " + " / ".join(sentences)
+    for section in sections(notebook):
+        behind = " (behind the end)" * (section.heading in gone or section.heading.startswith(HOME))
+        code = "\n".join(cell.source for cell in section.cells if cell.cell_type == "code")
+        for name in re.findall(r'checks\.predict\("([\w-]+)"', code):
+            entry = table()[name]
+            wrong = entry["wrong"][0]
+            guess = wrong.get(
+                "guess", f"{'above' if 'above' in wrong else 'below'} {wrong.get('above', wrong.get('below'))}"
+            )
+            right = f"right: **{entry['answer']}** {entry.get('unit', '')}".strip() + f" · {section.heading}{behind}"
+            yield f"{right}. {question(name, notebook)} *Guess {guess}:* {wrong['because']}"
+    for heading, _, check in exercises(notebook):
+        exercise = checks.EXERCISES[re.match(r"checks\.(\w+)", check.source)[1]]
+        yield f"{heading}: " + " / ".join([*dict.fromkeys(edit.sentence for edit in exercise.edits)][:3])
 
 
 def question(name: str, notebook: NotebookNode) -> str:
@@ -97,6 +91,9 @@ def about(path: Path) -> str:
     """A lesson for its teacher, in Markdown."""
     notebook = read(path)
     times, skipped = data.result("lessons")[path.stem], data.result("skippable")[path.stem]
+    rows, gone = plan(notebook, path.stem)
+    notes = [[IDEAS.get(s), "not in the 90 minutes" if s in gone else None] for s in skipped]
+    marked = [f"*{s}*" + "".join(f" ({note})" for note in said if note) for s, said in zip(skipped, notes, strict=True)]
     needs = re.search(r"\*\*You need\*\* (.+)", notebook.cells[0].source)
     points = sum(cell.metadata.nbgrader.points for cell in filter(is_check, notebook.cells))
     recap, asked = under(notebook, "Recap").partition("**Test yourself**")[::2]
@@ -107,10 +104,14 @@ def about(path: Path) -> str:
             f"{times['minutes_to_read']} minutes to read, {times['minutes_of_exercises']} for the exercises "
             f"({points} points), {times['seconds_to_run']:.0f} s to run. Before it: {needs[1] if needs else 'none.'}",
             "**Afterwards your students can explain**\n\n" + listed(re.findall(r"^- (.+)", recap, re.MULTILINE)),
-            "**Usual misunderstandings**\n\n" + listed([*misunderstandings(notebook)]),
+            "**90 minutes**, as on the slides\n\n| minutes | what |\n| ---: | --- |\n"
+            + "\n".join(f"| {minutes} | {what} |" for minutes, what in rows),
+            "**Usual misunderstandings**\n\n"
+            + listed([*misunderstandings(notebook, gone)])
+            + f'\n\n<a href="catalogue.html#lesson-{path.stem[:2]}-{path.stem.replace("_", "-")}">All its mistakes</a>',
             f"**What to ask**\n\n{questions.strip()}\n\n<details>{answers.split('**Next:**')[0].strip()}",
             solutions(notebook),
-            f"**May be skipped** ({round(saved(path))} minutes in all): " + "; ".join(f"*{s}*" for s in skipped),
+            f"**May be skipped** ({round(saved(path))} minutes in all): " + "; ".join(marked),
         ]
     )
 
@@ -134,16 +135,13 @@ def plans() -> str:
         {n: times[stem][f"minutes_{key}"] for n, stem in stems.items()} for key in ("to_read", "of_exercises")
     )
     day = chosen(["00", "01", "04", "05", "07"])
-    lesson = read(*chosen(["04"]))
-    masks = next(s.minutes for s in sections(lesson) if s.heading == "What a token may not look at")
+    masks = next(s.minutes for s in sections(read(*chosen(["04"]))) if s.heading in IDEAS)
     weeks = [
         f"| {week} | {', '.join(numbers.split())} | {sum(map(read_of.get, numbers.split()))} | "
         f"{sum(map(do.get, numbers.split()))} |"
         for week, numbers in WEEKS.items()
     ]
     return PLANS.format_map({
-        "attention": round(read_of["04"] - sum(s.minutes for s in sections(lesson) if s.heading in LEFT_OUT)),
-        "one": first_exercise(lesson),
         "day": round(masks + sum(times[path.stem]["minutes_to_read"] - saved(path) for path in day)),
         "first": sum(first_exercise(read(path)) for path in day),
         "weeks": "\n".join(weeks),

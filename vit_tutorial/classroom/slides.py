@@ -4,7 +4,7 @@ They are offline reveal.js rather than live slides from JupyterLab, because they
 kernel that must run, no extension on the lectern's machine.
 
 Each `##` of a lesson is a column of slides with its minutes. What may be skipped is left out, from the lesson's end
-on, until the reading fits the plan. What the prose says at length stands in the speaker notes (gist.py). What is
+on, until the talk fits its plan. What the prose says at length stands in the speaker notes (site/gist.js). What is
 folded shows its pictures only; set-up, proofs, solutions, checks and hints are left out. After a *Predict* its answer
 comes click by click. What does not fit on a sheet is moved to a next one when the page is loaded (site/paginate.js).
 """
@@ -29,9 +29,10 @@ from .pages import SITE, TEMPLATES
 from .sections import Section, sections
 
 REVEAL = Path(sphinx_revealjs.__file__).parent / "_static" / "revealjs"
-READING = 31  # minutes of the 90; the plan is on the instructor's page
-OPENING, SLACK, ENDING = 10, 15, 15
+TALKING = 1.25  # a section is read in a minute and said, with its code and its pictures, in this
+OPENING, IN_HAND, ENDING = 10, 10, 15  # minutes; of the 90 at least so many are left in hand
 HOME = ("From memory", "Extra")
+STUB = re.compile(r'\s*<span class="c1">### BEGIN SOLUTION')
 
 
 @dataclass
@@ -62,60 +63,66 @@ def make(lessons: list[Path], folder: Path) -> None:
     shutil.copy(REVEAL / "LICENSE", folder / "reveal-LICENSE.txt")
 
 
-def left_out(found: list[Section], skippable: list[str]) -> list[str]:
-    """Headings of what the talk of 90 minutes skips: of what may be skipped, the last ones, as many as it takes."""
-    rest = (*HOME, "Recap")
-    story = [s for s in found if not s.heading.startswith(rest) and s.heading != "Your turn"]
-    minutes, gone = sum(section.minutes for section in story), []
-    for section in reversed(found):
-        if minutes > READING and section.heading in skippable:
-            minutes -= section.minutes
-            gone.append(section.heading)
-    return gone[::-1]
+def talking(section: Section) -> int:
+    """The minutes that a section takes in class: to say it, and one for each *Predict*."""
+    return max(1, round(TALKING * section.minutes)) + sum(c.source.startswith("checks.predict(") for c in section.cells)
+
+
+def plan(notebook: NotebookNode, lesson: str) -> tuple[list[tuple[int, str]], list[str]]:
+    """90 minutes as rows of minutes and words, and the headings left out: the last ones that may be, until it fits."""
+    (name, card, _), *_ = exercises(notebook)
+    first, story = int(re.search(r"· (\d+) minutes", card.source)[1]), sections(notebook)[1:]
+    rows = {s.heading: talking(s) + first * (card in s.cells) for s in story if not s.heading.startswith(HOME)}
+    rows = {name if heading == "Your turn" else heading: minutes for heading, minutes in rows.items()}
+    rows |= {name: first} if name in rows else {}  # its card is read by those who do it
+    del rows["Recap"]
+    gone, room = [], 90 - OPENING - ENDING - IN_HAND
+    for heading in reversed(data.result("skippable")[lesson]):
+        if sum(rows.values()) > room:
+            del rows[heading]
+            gone.insert(0, heading)
+    timed = [(OPENING, "everybody opens the lesson and runs its first cells")]
+    timed += [(minutes, heading) for heading, minutes in rows.items()]
+    timed.append((ENDING, "what the checks said, and <i>Test yourself</i>"))
+    return [*timed, (90 - sum(minutes for minutes, _ in timed), "in hand: questions, slow machines")], gone
 
 
 def deck(notebook: NotebookNode, words: Words, pictures: Path) -> dict:
     """A lesson's talk and what stands behind it, columns of slides, and the plan of its minutes."""
-    cards = exercises(notebook)
+    (rows, skipped), cards = plan(notebook, words.lesson), exercises(notebook)
     for _, card, check in cards:
         card.source = CARD.sub(rf"*\1 · {check.metadata.nbgrader.points} points*", card.source)
-    found, columns = sections(notebook), []
+    found, columns, talk, behind = sections(notebook), [], [], []
     for part in parts(notebook, words, pictures):
         if part.kind == "words" and re.match("<h[12]", part.html):
-            columns.append((found[len(columns)], []))
+            columns.append((found[len(columns)].heading, []))
         columns[-1][1].append(part)
-    skipped, talk, behind = left_out(found, data.result("skippable")[words.lesson]), [], []
-    first = int(re.search(r"· (\d+) minutes", cards[0][1].source)[1])
-    for section, cells in columns:
-        column = Column(section.heading, max(1, round(section.minutes)))
-        if section.heading == "Your turn":  # exercise 1 is done in class
+    timed = {heading: minutes for minutes, heading in rows} | {found[0].heading: OPENING, "Recap": ENDING}
+    for heading, cells in columns:
+        if heading == "Your turn":  # exercise 1 is done in class; how the notebook's editions differ is not said
+            cells[0].html = re.sub(r"(?<=</h2>).*?(?=<h3)", "", cells[0].html, flags=re.DOTALL)
             second = next((n for n, cell in enumerate(cells) if ">Exercise 2" in cell.html), len(cells))
-            column.minutes, column.heading = first, cards[0][0]
             rest = Column("More exercises", 0, [("words", "<h2>More exercises</h2>"), *blocks(cells[second:])])
             behind.insert(0, rest)
-            cells = cells[:second]
-        elif cards[0][1] in section.cells:
-            column.minutes += first
-        column.blocks = [*blocks(cells)]
-        leave = section.heading.startswith(HOME) or section.heading in skipped
-        (behind if leave else talk).append(column)
-    plan = [(OPENING, "everybody opens the lesson and runs its first cells")]
-    plan += [(column.minutes, column.heading) for column in talk[1:-1]]
-    plan.insert(len(plan) - plan[-1][1].startswith("Exercise"), (SLACK, "questions, slow machines"))
-    plan.append((ENDING, "what the checks said, and <i>Test yourself</i>"))
+            heading, cells = cards[0][0], cells[:second]
+        leave = heading.startswith(HOME) or heading in skipped
+        (behind if leave else talk).append(Column(heading, timed.get(heading, 0), [*blocks(cells)]))
     home = [(heading, re.search(r"· (.+)\*", card.source)[1]) for heading, card, _ in cards[1:]]
-    talk[-1].minutes = ENDING
-    return {"talk": talk, "behind": behind, "plan": plan, "home": home}
+    return {"talk": talk, "behind": behind, "plan": rows, "home": home}
 
 
 def blocks(cells: list[Part]) -> Iterator[tuple[str, str]]:
     """What is shown and said of these cells: a class and HTML; words that end in a question "asks"."""
     for part, following in itertools.zip_longest(cells, cells[1:]):
-        html = part.html * (part.kind == "code") + "".join(part.outputs)
+        drawn = [output for output in part.outputs if output.startswith("<figure")]
+        shown = drawn if part.kind == "folded" and drawn else part.outputs  # what is printed beside a picture is ours
+        html = part.html * (part.kind == "code") + "".join(shown)
         if part.kind == "words":
             yield "words" + " asks" * (following is not None and following.kind == "question"), part.html
         elif part.kind == "question":
             yield "notes answer", answer(re.search(r"[\w-]+(?=\",)", plain(part.html))[0])
+        elif part.kind == "solution":  # what stands above it: the name, the arguments and what comes back
+            yield "cell signature", STUB.split(part.html)[0] + "</pre></div>"
         elif part.kind == "check":
             yield "done", ""
         elif part.kind in ("code", "folded") and part.slide != "skip" and html.strip():

@@ -1,11 +1,13 @@
-// What of a lesson's words stands on a slide; in full they are the lecturer's notes. A paragraph keeps what is bold
-// with the sentence before it, or else its first sentences, and a last one that leads (with its colon) to the code
-// below it. A question keeps all that is needed to answer it.
+// What of a lesson's words stands on a slide; in full they are the lecturer's notes. A paragraph keeps what defines (it
+// is bold) and what concludes ("So ..."), or else its first sentences; after a picture or an output its last one, too;
+// and a last one that leads (with its colon) to the code below it. What leans on the sentence before it ("It ...")
+// brings it along. A question stays whole, with all that is needed to answer it.
 const SENTENCE = /(?:(?<=[.?!])|(?<=[.?!][)”"])|(?<=[.?!]<\/strong>))\s+(?=[A-Z(<“"[])/;
 const ASIDE = /\s+\((?:[^()<>\s]+\s+){3,}[^()<>]+\)/g; // and not what is called with arguments
 const UNSAID = /^(You need|Why it matters:|Next:|About \d+ minutes)/;
-const BACK = /^(It|That|They|This|These|But|And|So)\b/; // a sentence that leans on the one before it
-const WORDS = { paragraph: 34, only: 45, first: 20, question: 85, item: 30 }, MOST = 3; // sentences of a paragraph
+const LEANS = /^((Its?|That|They|Their|This|These|Those)\b|(Each|One|Both|All|None) of them\b|The others?\b)|\bthis\.$/;
+const CONCLUDES = /^(So|Therefore)\b/;
+const WORDS = { paragraph: 34, only: 45, first: 20, question: 85, item: 30, hole: 9 };
 
 const count = (text, of) => text.split(of).length - 1;
 const words = (html) => element(html.replace(/<math.*?<\/math>/gs, "x")).textContent.trim().split(/\s+/).length;
@@ -27,28 +29,31 @@ function sentences(html) { // no tag and no bracket is torn
 
 function opening(said, most) { // the first sentence, and more while the words are few; no "None." alone
   const fits = (n) => words(said.slice(0, n + 1).join(" ")) <= most;
-  return [...said.keys()].filter((n) => !n || fits(n) || words(said[n - 1]) < 4);
+  return [...said.keys()].filter((n) => !n || fits(n) || (n === 1 && words(said[0]) < 4));
 }
 
-function told(html, asks, first, only) { // what stays of a paragraph, the first or the only one of its cell, or nothing
+function told(html, asks, { first, only, after }) { // what stays of a paragraph, perhaps nothing
   const said = sentences(html), last = said.length - 1;
-  if (words(html) <= WORDS.paragraph) return asks || html[0] !== "(" ? html : "";
-  const bold = [...said.keys()].filter((n) => said[n].includes("<strong>") && said[n][0] !== "(");
-  let kept = bold.flatMap((n) => [n - 1, n]);
-  if (!bold.length) kept = opening(said, only ? WORDS.only : WORDS.first);
-  kept.push(...kept.filter((n) => said[n]?.endsWith("?")).map((n) => n + 1));
-  kept.sort((a, b) => a - b);
-  if (!asks) {
-    if (!first && !bold.length && BACK.test(said[0])) kept = [];
-    kept = kept.filter((n, at) => n >= 0 && kept.indexOf(n) === at).slice(0, MOST).filter((n) => said[n]?.[0] !== "(");
+  const aside = html[0] === "(" && !html.includes("<strong>");
+  if (words(html) <= WORDS.paragraph) return asks || !aside ? html : "";
+  const holds = (test) => [...said.keys()].filter((n) => test(said[n], n));
+  const bold = holds((text) => text.includes("<strong>")), so = holds((text) => CONCLUDES.test(text));
+  const kept = new Set([...bold.flatMap((n) => [n - 1, n]), ...so]);
+  const led = first || after || !LEANS.test(said[0]); // its beginning can be understood
+  if (led && (first || after || !bold.length)) opening(said, only ? WORDS.only : WORDS.first).forEach((n) => kept.add(n));
+  if (said[last].endsWith(":") || (after && led)) kept.add(said.findLastIndex((text) => text[0] !== "("));
+  if (asks) kept.add(last - 1).add(last);
+  holds((text, n) => kept.has(n) && text.endsWith("?")).forEach((n) => kept.add(n + 1)); // and its answer
+  for (let n = last; n > 0; n--) { // what it leans on, and no hole of a few words
+    const hole = kept.has(n) && kept.has(n - 2) && words(said[n - 1]) <= WORDS.hole;
+    if (kept.has(n) && (LEANS.test(said[n]) || hole)) kept.add(n - 1);
   }
-  if (asks) kept.push(last - 1, last);
-  else if (said[last].endsWith(":")) kept.push(last);
-  const text = said.filter((_, n) => kept.includes(n)).join(" ");
+  const shown = holds((one, n) => kept.has(n) && (asks || one[0] !== "(" || bold.includes(n)));
+  const text = shown.map((n) => said[n]).join(" ");
   return asks ? text : text.replace(ASIDE, "");
 }
 
-function shortened(node, asks, first, only) { // nothing of what is folded, and of what goes without saying
+function shortened(node, asks, place) { // nothing of what is folded, and of what goes without saying
   const text = node.textContent.trim(), inner = node.innerHTML;
   if (node.matches("details") || UNSAID.test(text)) return "";
   if (text === "Test yourself") return `<h3>${inner}</h3>`;
@@ -62,13 +67,14 @@ function shortened(node, asks, first, only) { // nothing of what is folded, and 
     return copy.outerHTML;
   }
   if (!node.matches("p") || node.querySelector(".formula") || text.startsWith("What:")) return node.outerHTML;
-  const said = told(inner.trim(), asks, first, only);
+  const said = told(inner.trim(), asks, place);
   return said && `<p>${said}</p>`;
 }
 
 // A cell's words in blocks: .words for the slide, .asked where a question begins (perhaps on a new slide), .notes for
-// the lecturer. What is .cut stands in full in the notes behind it. A cell that `asks` wants a guess.
-function gist(cell, asks) {
+// the lecturer. What is .cut stands in full in the notes behind it. A cell that `asks` wants a guess; `after` code or a
+// picture it says what that shows.
+function gist(cell, asks, after = false) {
   const nodes = [...cell.children], paragraphs = nodes.filter((node) => node.matches("p")), found = [];
   const asking = asks && (paragraphs.find((p) => p.textContent.includes("Predict")) ?? paragraphs.at(-1));
   const question = nodes.indexOf(asking);
@@ -77,7 +83,8 @@ function gist(cell, asks) {
   const brief = words(nodes.slice(first, question + 1).map((node) => node.outerHTML).join(" ")) > WORDS.question;
   for (const [n, node] of nodes.entries()) {
     const near = first <= n && n <= question, full = node.outerHTML;
-    const slide = near && !brief ? full : shortened(node, near, node === paragraphs[0], paragraphs.length === 1);
+    const place = { first: node === paragraphs[0], only: paragraphs.length === 1, after };
+    const slide = node === asking || (near && !brief) ? full : shortened(node, near, place);
     const cut = element(slide).textContent.trim() !== node.textContent.trim();
     if (slide) found.push(element(slide, (near && n === first ? "asked" : "words") + (cut ? " cut" : "")));
     if (n === question) found.at(-1).lastElementChild.innerHTML += ' <span class="question">Your guess?</span>';

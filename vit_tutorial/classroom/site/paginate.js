@@ -78,9 +78,10 @@ function narrow() { // long lines of code, and formulas
   return fits();
 }
 
-function smaller(least) { // pictures, down to this share of their height
+function smaller(least) { // pictures, down to this share of the height that they were drawn in
   for (const picture of sheet.querySelectorAll("img")) {
-    const over = sheet.offsetHeight - HEIGHT, full = (picture.dataset.full ||= picture.offsetHeight);
+    const over = sheet.offsetHeight - HEIGHT, drawn = Number(picture.getAttribute("height"));
+    const full = (picture.dataset.full ||= Math.min(drawn, picture.offsetHeight));
     if (over > 0) picture.style.maxHeight = `${Math.max(least * full, picture.offsetHeight - over)}px`;
   }
   return fits();
@@ -89,9 +90,9 @@ function smaller(least) { // pictures, down to this share of their height
 function squeeze() { // smaller type, smaller pictures; or all as it was
   const pictures = [...sheet.querySelectorAll("img")], heights = pictures.map((picture) => picture.style.maxHeight);
   const was = sheet.className;
-  if (narrow() || smaller(0.85)) return true;
+  if (narrow() || smaller(1)) return true;
   sheet.classList.add("tight");
-  if (narrow() || smaller(0.7)) return true;
+  if (narrow() || smaller(0.92)) return true;
   pictures.forEach((picture, n) => (picture.style.maxHeight = heights[n]));
   sheet.className = was;
   return narrow();
@@ -115,15 +116,17 @@ function place(block) {
     sheet.append(block);
     return;
   }
-  if (block.matches(".asked") && sheet.querySelector(".cell")) next();
+  if (block.matches(".asked") && sheet.querySelector(".cell") && more(lead(block))) turn(lead(block));
+  for (const picture of block.querySelectorAll("img")) picture.style.maxHeight = "";
   sheet.append(block);
   if (squeeze()) return;
   block.remove();
   narrow();
-  const first = lead(block);
-  if ([...sheet.children].some((one) => !heads(one) && !first.includes(one))) {
-    next();
-    first.forEach(place);
+  if (block.matches(".signature")) return;
+  const first = lead(block), code = block.querySelector("pre");
+  if (more(first) || first.length > 1 || (first.length && !code)) {
+    const last = first.slice(1).slice(-1).filter((one) => code && !LEANS.test(one.textContent.trim()));
+    turn(more(first) ? first : last);
     return place(block);
   }
   sheet.append(block);
@@ -131,9 +134,25 @@ function place(block) {
   shrink(block);
 }
 
-function lead(block) { // words go with the code that they lead to
-  const last = sheet.lastElementChild;
-  return last.matches(".words") && last.textContent.trim().endsWith(":") && block.matches(".cell") ? [last] : [];
+const more = (first) => [...sheet.children].some((block) => !heads(block) && !first.includes(block));
+
+function turn(first) { // a next sheet, with these blocks of this one
+  next();
+  first.forEach(place);
+}
+
+function lead(block) { // words stand with the code or the list that they lead to, their picture, what "It" means
+  const found = [];
+  for (let last = sheet.lastElementChild, then = block; last && !heads(last); last = last.previousElementSibling) {
+    const leads = last.matches(".words") && last.textContent.trim().endsWith(":") && then.matches(".cell, :has(li)");
+    const of = then.matches(".words, .asked") && LEANS.test(then.textContent.trim()); // what "It" means
+    const between = block.matches(".cell:not(.fragment)") && last.matches(".words") && last.previousElementSibling;
+    const alone = then === block && between && between.matches(".cell") && !between.querySelector("img");
+    if (!leads && !alone && !of && !(then.matches(".words") && last.querySelector("img"))) break;
+    found.unshift(last);
+    then = last;
+  }
+  return found;
 }
 
 function split(block) { // its parts one by one; they appear together, as the whole would
@@ -152,15 +171,16 @@ function note(block) {
 }
 
 function* shown(section) { // its blocks; what comes after a question comes click by click
-  let asked = false;
+  let asked = false, after = false;
   for (const block of [...section.children]) {
-    for (const part of block.matches(".words") ? gist(block, block.matches(".asks")) : [block]) {
+    for (const part of block.matches(".words") ? gist(block, block.matches(".asks"), after) : [block]) {
       if (part.matches(".asked") || heads(part.firstElementChild ?? part)) asked = false;
       if (asked && part.matches(".words, .cell")) part.dataset.fragmentIndex = group++;
       part.classList.toggle("fragment", "fragmentIndex" in part.dataset);
       if (part.matches(".answer")) asked = true;
       yield part;
     }
+    after = block.matches(".cell");
   }
 }
 
