@@ -38,7 +38,7 @@ themselves, and ask each *Predict* in the room before anybody runs the next cell
 | --- | --- | --- | --- |
 {weeks}
 """
-WEEKS = {"1: tokens": "00 01 02 03", "2: the model": "04 05 06 07", "3: training": "08 09", "4: beyond": "10 11 12 14"}
+WEEKS = {"1: tokens": "00 01 02 03", "2: model": "04 05 06 07", "3: training": "08 09", "4: beyond": "10 11 12 13 14"}
 IDEAS = {"What a token may not look at": "exercise 1 needs its idea"}  # what no code tells
 
 
