@@ -6,6 +6,7 @@ from contextlib import nullcontext
 import pytest
 import torch
 import torch.nn.functional as F
+from planner import profiled
 from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 
@@ -34,23 +35,6 @@ def test_rates_count_both_operations_and_both_directions(monkeypatch):
     monkeypatch.setattr(speed, "race", lambda works, rounds: {name: [4.0, 2.0] for name in works})
     assert speed.matmul_rate(3, 5, 7) == 3 * 5 * 7
     assert speed.memory_rate() == 2**28
-
-
-def profiled(work):
-    """The most memory that torch's profiler sees alive at once."""
-    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as profile:
-        work()
-    events, stack = [], list(profile.profiler.kineto_results.experimental_event_tree())
-    while stack:
-        event = stack.pop()
-        stack += event.children
-        if event.tag.name == "Allocation":
-            events.append((event.start_time_ns, event.typed[1].alloc_size))
-    now = peak = 0
-    for _, size in sorted(events, key=lambda event: event[0]):
-        now += size
-        peak = max(peak, now)
-    return peak
 
 
 def steps():

@@ -52,7 +52,8 @@ def handed_in(path: Path, release: NotebookNode) -> NotebookNode:
     missing = [check for check in checks if check.metadata.nbgrader.grade_id not in ids]
     if len(missing) == len(checks) and top != f"# {title(release)}":
         raise Refused(f"a notebook, but not {title(release)}")
-    answers = {grade_id(before) or "": check for before, check in itertools.pairwise(release.cells) if check in missing}
+    pairs = itertools.pairwise(release.cells)
+    answers = {grade_id(before) or grade_id(check): check for before, check in pairs if check in missing}
     for cell in [*notebook.cells]:  # a check goes back behind its answer, or to the end
         if check := answers.pop(grade_id(cell), None):
             notebook.cells.insert(notebook.cells.index(cell) + 1, check)
@@ -97,7 +98,8 @@ def place(course: Path, lesson: str, folder: Path) -> tuple[list[str], list[str]
         target = course / "submitted" / student / lesson
         target.mkdir(parents=True, exist_ok=True)
         nbformat.write(notebook, target / f"{lesson}.ipynb")
-    return tuple(sorted(name for name, files in found.items() if bool(files) == any_) for any_ in (True, False))
+    students, without = [name for name in found if found[name]], [name for name in found if not found[name]]
+    return sorted(students), sorted(without)
 
 
 def grade(course: Path, number: str, folder: Path | None = None, names: bool = False) -> None:
