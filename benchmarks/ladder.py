@@ -114,7 +114,7 @@ def attention(device: str) -> dict[str, tuple[int, Callable[[], object]]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=41)
+    parser.add_argument("--rounds", type=int, default=40)
     rounds = parser.parse_args().rounds
     device = "cuda" if torch.cuda.is_available() else "cpu"
     about, samples, pictures = machine(device), {}, {}

@@ -1,11 +1,11 @@
 """benchmarks/README.md and its pictures, from what is stored in benchmarks/results."""
 
-import re
 import statistics
 from collections.abc import Iterator
 from pathlib import Path
 
 import matplotlib.pyplot as plt
+from sections import SECTIONS, about, lessons_section, milliseconds, scripts_section, table
 
 from vit_tutorial import data, files, plots, speed
 
@@ -14,31 +14,13 @@ PEERS = ("torchvision", "timm", "transformers", "vit-pytorch", "einsum")
 LOOK = dict(zip(["ours, compiled", *PEERS], [plots.INK, *plots.SERIES[:3], *plots.SERIES[4:]], strict=True))
 
 
-def table(head: list[str], rows: list[list[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def about(machine: dict) -> str:
-    """The machine in a line."""
-    versions = ", ".join(f"{k} {v}" for k, v in machine.items() if k not in ("device", "cores", "threads", "date"))
-    where = f"{machine['device']}, {machine['cores']} cores, {machine['threads']} threads"
-    return f"Measured on {where}: {versions}; {machine['date']}."
-
-
-def milliseconds(times: list[float]) -> str:
-    value = 1e3 * statistics.median(times)
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
-
-
 def fastest(row: dict) -> str:
     """The peer with the least median time."""
     return min(PEERS, key=lambda peer: statistics.median(row["seconds"][peer]))
 
 
-def ratios(result: dict, path: Path) -> None:
+def ratios(rows: dict, path: Path) -> None:
     """Our time over each peer's, row by row, with quartiles."""
-    rows = result["rows"]
     figure, axes = plots.canvas(1, 2, 10, 0.28 * len(rows) / 2 + 1.4)
     for axis, kind in zip(axes[0], ("float32", "bfloat16"), strict=True):
         chosen = [row for row in rows if kind in row][::-1]
@@ -57,15 +39,23 @@ def ratios(result: dict, path: Path) -> None:
     files.write(path, plots.png(figure))
 
 
+def place(label: str) -> tuple:
+    """Where a row stands: by model, precision, batch, and forward before step."""
+    build, shape, kind, batch = label.split(", ")
+    return shape, kind != "float32", int(batch.removeprefix("batch ")), build
+
+
 def speed_section(name: str) -> Iterator[str]:
     result = data.result(name)
-    rows = result["rows"]
+    rows = dict(sorted(result["rows"].items(), key=lambda item: place(item[0])))
     yield f"## Beside five others: {result['machine']['device']}\n\n{about(result['machine'])}"
     yield """\
 Milliseconds are medians. *To the fastest* is our time over that of the fastest of the others, round by round: median
 and quartiles; below 1 ours is faster. *Compiled* is our time compiled over ours. *Ceiling* is the share of our time
 (a step counts as three forward passes) that the model's matrix products take by themselves on this machine. MiB: the
-most that the tensors made in one pass or step take at once, ours and the fastest's."""
+most that the tensors made in one pass or step take at once, ours and the fastest's. *Einsum* is ours with attention as
+plain products: where it is far ahead, the backward of PyTorch's fused attention costs the difference, and `fit` goes
+without it for few tokens on a processor."""
     lines = []
     for label, row in rows.items():
         seconds, peer = row["seconds"], fastest(row)
@@ -82,7 +72,7 @@ most that the tensors made in one pass or step take at once, ours and the fastes
     within = sum(speed.ratio(row["seconds"]["ours"], row["seconds"][fastest(row)])[1] <= 1.02 for row in rows.values())
     yield f"In {within} of {len(rows)} rows ours takes at most 2 % longer than the fastest of the others."
     picture = data.RESULTS / f"{name}.png"
-    ratios(result, picture)
+    ratios(rows, picture)
     yield f"![Our time over that of each other implementation, row by row, with quartiles](results/{name}.png)"
     yield "How many times as fast ours is with everything in bfloat16, against float32 (medians):"
     yield table(
@@ -98,38 +88,14 @@ def gains(seconds: dict[str, float]) -> Iterator[list[str]]:
             yield [label.replace(", float32", ""), f"{whole / half:.1f}"]
 
 
-def start_section() -> Iterator[str]:
-    result = data.result("start_cpu")
-    yield f"## From nothing\n\n{about(result['machine'])} Seconds of a whole fresh process, median and range."
-    for what in ("imports", "first prediction"):
-        rows = [
-            [name, f"{statistics.median(t):.2f}", f"{min(t):.2f} to {max(t):.2f}"] for name, t in result[what].items()
-        ]
-        yield table([what, "seconds", ""], rows)
-
-
-def lessons_section() -> Iterator[str]:
-    times = data.result("lessons")
-    yield "## The lessons\n\nSeconds of running each lesson from its first cell to its last, on two cores."
-    yield table(["lesson", "seconds"], [[name, f"{row['seconds_to_run']:.0f}"] for name, row in times.items()])
-
-
-def scripts_section() -> Iterator[str]:
-    yield "## All scripts\n\nWhat each measures stands at its top; the results lie in [results](results)."
-    rows = []
-    for path in sorted(Path(__file__).parent.glob("[!_]*.py")):
-        first = re.search(r'^"""(.+?)(?:$|""")', path.read_text(encoding="utf-8"), re.M)[1]
-        rows.append([f"[{path.name}]({path.name})", first])
-    yield table(["script", ""], rows)
-
-
 def write() -> None:
     """benchmarks/README.md, as far as there are results."""
     stored = {path.stem for path in data.RESULTS.glob("*.json")}
     parts = ["# Benchmarks\n\nMade by `python benchmarks`, which says how; not edited by hand."]
     for name in sorted(name for name in stored if name.startswith("speed_")):
         parts += speed_section(name)
-    parts += start_section() if "start_cpu" in stored else []
+    for name, section in SECTIONS.items():
+        parts += section(data.result(name)) if name in stored else []
     parts += [*lessons_section(), *scripts_section()]
     with plt.rc_context(plots.STYLE):
         files.write(HERE / "README.md", ("\n\n".join(parts) + "\n").encode())

@@ -48,7 +48,7 @@ def run(line: str) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--rounds", type=int, default=8)
     rounds = parser.parse_args().rounds
     result = {"machine": machine("cpu", "torchvision", "timm", "transformers", "vit-pytorch")}
     for what, lines in LINES.items():

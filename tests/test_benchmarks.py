@@ -4,8 +4,10 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import mnist_minute as minute
 import page
 import pytest
+import sections
 import speed as bench
 import torch
 
@@ -47,7 +49,7 @@ def test_a_row_holds_every_sample(monkeypatch):
     models = {name: make for name, make in bench.MODELS.items() if name in ("ours", "timm", "einsum")}
     monkeypatch.setattr(bench, "MODELS", models)  # compiling takes half a minute
     row = bench.measure(bench.step, bench.SHAPES["MNIST"], 32, torch.float32, "cpu", 0)
-    assert {name: len(times) for name, times in row["seconds"].items()} == dict.fromkeys(models, 5)
+    assert {name: len(times) for name, times in row["seconds"].items()} == dict.fromkeys(models, 6)
     assert row["peak_bytes"]["einsum"] > row["peak_bytes"]["ours"] > 4 * count_parameters(bench.SHAPES["MNIST"])
 
 
@@ -91,3 +93,46 @@ def test_the_stored_page_is_made_from_the_stored_results(tmp_path, monkeypatch):
     monkeypatch.setattr(page, "ratios", lambda result, path: None)
     page.write()
     assert (tmp_path / "README.md").read_text() == (FOLDER / "README.md").read_text()
+
+
+@pytest.mark.parametrize("setting", minute.SETTINGS)
+def test_the_optimisers_of_a_setting_have_every_parameter_once(setting):
+    start, make, *_ = minute.SETTINGS[setting]
+    model = start(minute.ViT(minute.GOAL.config))
+    groups = [group for optimizer in make(model, minute.GOAL) for group in optimizer.param_groups]
+    assert sorted(id(p) for group in groups for p in group["params"]) == sorted(map(id, model.parameters()))
+    decaying = {id(p) for group in groups if group["weight_decay"] for p in group["params"]}
+    assert decaying == {id(m.weight) for m in model.modules() if isinstance(m, torch.nn.Linear | torch.nn.Conv2d)}
+
+
+def test_a_run_of_the_minute_learns_and_can_be_repeated():
+    images, labels = data.mnist("train")
+    images = data.normalise(images)
+    train, test = (images[:1536], labels[:1536]), (images[-500:], labels[-500:])
+    first, again = ([*minute.run(*minute.SETTINGS["Muon"][:3], seed, train, test)] for seed in (3, 3))
+    assert len(first) == minute.GOAL.epochs and first[-1]["accuracy"] > 0.6
+    assert [row["accuracy"] for row in first] == [row["accuracy"] for row in again]
+    assert [row["seconds"] for row in first] == sorted(row["seconds"] for row in first)
+
+
+def test_the_minutes_section_says_how_many_runs_got_there():
+    machine = {"device": "X1", "cores": 2, "threads": 1, "date": "today"}
+    runs = [
+        [{"seconds": s / 2, "accuracy": a - 0.01}, {"seconds": s, "accuracy": a}] for s, a in ((40, 0.992), (60, 0.98))
+    ]
+    _, lines = sections.minute_section({"machine": machine, "goal": {"epochs": 2}, "runs": {"one": runs}})
+    assert "| one | 98.60 ± 0.85 % | 1 of 2, in 40 to 40 s |" in lines
+
+
+def test_a_rung_that_a_machine_lacks_is_left_open():
+    machine = {"date": "today"}
+    pictures = {"loop": 1, "compiled": 4, "three lines": 1, "flash": 1}
+    seconds = {"loop": [2.0] * 3, "compiled": [1.0] * 3, "three lines": [6.0] * 3, "flash": [2.0] * 3}
+    both = {"a": {"machine": machine, "pictures": pictures, "seconds": seconds}}
+    both["b"] = {
+        "machine": machine,
+        "pictures": {k: v for k, v in pictures.items() if k != "compiled"},
+        "seconds": seconds,
+    }
+    _, lines = sections.ladder_section({"machines": both})
+    assert "| compiled | 4 (8.0) |  |" in lines and "| flash | 0 (3.0) | 0 (3.0) |" in lines

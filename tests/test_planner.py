@@ -107,7 +107,7 @@ def test_time_by_hand():
     assert seconds(B, 1000, 100, machine, 4) == pytest.approx(alone / 4 / 3 + 2 * one_way)
     assert seconds(B, 1000, 100, machine, 4, "bfloat16") == pytest.approx(alone / 4 / 3 + one_way)
     assert seconds(B, 1000, 100, machine, 4, sharded=True) == pytest.approx(3 * one_way)
-    assert seconds(B, 1000, 100, machine, 4, sharded=True, pieces=5) == pytest.approx(11 * one_way)
+    assert seconds(B, 1000, 100, machine, 4, sharded=True, pieces=5) == pytest.approx(15 * one_way)
     assert seconds(B, 1000, 100, machine, 4, pieces=5) == pytest.approx(alone / 4 / 3 + 2 * one_way)
     assert seconds(B, 1000, 100, replace(machine, link=math.inf), 4) == pytest.approx(alone / 4)
 

@@ -1,5 +1,6 @@
 """The stopwatch and the count of memory, beside what torch's own profiler and a clock of our own say."""
 
+import itertools
 import time
 from contextlib import nullcontext
 
@@ -18,8 +19,17 @@ def test_a_race_turns_and_its_first_round_does_not_count(monkeypatch):
     monkeypatch.setattr(speed, "seconds", lambda work: work() or next(clock))
     works = {name: lambda name=name: calls.append(name) for name in "abc"}
     times = speed.race(works, rounds=3)
-    assert "".join(calls) == "cab" + "abc" + "bca" + "cab"
-    assert times == {"a": [3, 8, 10], "b": [4, 6, 11], "c": [5, 7, 9]}
+    assert "".join(calls) == "cba" + "abc" + "cba" + "abc"
+    assert times == {"a": [3, 8, 9], "b": [4, 7, 10], "c": [5, 6, 11]}
+
+
+@pytest.mark.parametrize("names", ["ab", "abc", "abcdefg"])
+def test_a_machine_that_gets_slower_favours_nobody(monkeypatch, names):
+    clock = iter(1.01**n for n in range(1000))
+    monkeypatch.setattr(speed, "seconds", lambda work: next(clock))
+    times = speed.race(dict.fromkeys(names), rounds=10)
+    for one, other in itertools.permutations(names, 2):
+        assert speed.ratio(times[one], times[other])[1] == pytest.approx(1, abs=0.003)
 
 
 def test_seconds_are_seconds():

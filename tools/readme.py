@@ -31,7 +31,7 @@ def lessons_table(times: dict) -> str:
 
 
 def speed_table() -> str:
-    """What benchmarks/mnist.py measured, in words."""
+    """What benchmarks/mnist.py and speed.py measured, in words."""
     m = data.result("mnist_cpu")
 
     def spread(values: list[float], digits: int) -> str:
@@ -39,20 +39,29 @@ def speed_table() -> str:
 
     sprint = [run["seconds_to"]["0.9588"] for run in m["sprint"]]
     source = m["source_ten_epochs_seconds_extrapolated"]
+
+    def where(machine: dict) -> str:
+        return f"{machine['device']}, {machine['threads']} threads, torch {machine['torch']}, {machine['date']}"
+
     rows = [
-        f"| measured on {m['device']}, {m['threads']} threads, torch {m['torch']}, {m['date']} | |",
+        f"| measured on {where(m)}, where nothing else is said | |",
         "| --- | --- |",
         f"| training until 95.88 % of MNIST's test digits are right | {spread(sprint, 1)} s |",
         f"| the same by the recipe this course grew from (ten epochs, extrapolated) | {source:.0f} s |",
         f"| until 99 % | {spread([run['seconds_to']['0.99'] for run in m['run']], 0)} s |",
         f"| after twenty epochs | {spread([100 * run['accuracy'] for run in m['run']], 2)} % |",
     ]
-    for step in m["steps"]:
-        times = ", ".join(f"{name} {step[name]['milliseconds']:.1f} ms" for name in ("ours", "timm", "vit-pytorch"))
-        share = step["ours"]["gflops"] / m["matrix_gflops"]
+    found = data.result("speed_cpu")
+    for batch in (32, 256):
+        row = found["rows"][f"step, MNIST, float32, batch {batch}"]
+        medians = {name: statistics.median(times) for name, times in row["seconds"].items()}
+        times = ", ".join(
+            f"{name} {1e3 * medians[name]:.1f} ms" for name in ("ours", "torchvision", "timm", "transformers")
+        )
+        share = 3 * row["products"]["seconds"] / medians["ours"]
         rows.append(
-            f"| a training step of {step['batch_size']} digits | {times}; ours runs at {share:.0%} of the "
-            "machine's rate of matrix products |"
+            f"| a training step of {batch} digits ({where(found['machine'])}) | {times}; {share:.0%} of ours is what "
+            "its matrix products take by themselves |"
         )
     return "\n".join(rows)
 

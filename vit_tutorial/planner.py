@@ -14,7 +14,7 @@ class Machine:
 
     memory: float  # bytes
     flops: float  # FLOP per second in the precision of the run, as the maker has it
-    utilisation: float = 0.4  # share of them that training reaches; lesson 13 has published ones
+    utilisation: float = 0.4  # share of them that training reaches; lesson 13 ends with published ones
     link: float = math.inf  # bytes per second between it and the others, in each direction
 
 
@@ -88,7 +88,7 @@ def seconds(
     Each device takes its share of a step in `pieces` (accumulation). A multiply-add is two operations, and backward is
     twice forward: 6 MACs per image. To bring numbers from all devices to all, each sends (n-1)/n of their bytes, and
     once more if they are to be summed as well (all-reduce on a ring). DDP does that with the gradients, in backward;
-    FSDP gathers the parameters twice per piece, in forward and in backward, and sums the gradients. A device sends
+    FSDP gathers the parameters twice per piece, in forward and in backward, and sums its gradients. A device sends
     while it computes, so that of the two the longer counts: it is a lower bound. `machine.utilisation` is taken as it
     is, though small pieces reach less.
     """
@@ -96,7 +96,7 @@ def seconds(
     sent = (devices - 1) / devices * BYTES[precision][0] * count_parameters(config)
     once = sent / machine.link * images / batch
     gathers = pieces if sharded else 0
-    return max(work / 3, gathers * once) + max(work * 2 / 3, (1 + max(1, gathers)) * once)
+    return max(work / 3, gathers * once) + max(work * 2 / 3, 2 * max(1, gathers) * once)
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,12 @@ import statistics
 import time
 import weakref
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
@@ -27,14 +29,24 @@ def synchronise() -> None:
         torch.cuda.synchronize()
 
 
-def race(works: Mapping[str, Callable[[], object]], rounds: int = 15) -> dict[str, list[float]]:
-    """Seconds of each work in each round: all of them in turn, the first coming last in the next.
+def attention_kernels(model: nn.Module, device: torch.device) -> AbstractContextManager:
+    """On a CPU and with few tokens attention as plain products: the backward of its fused kernel is slow there.
 
-    So a slow moment of the machine hits all alike. A round before the first warms up and is not counted.
+    In bfloat16 several times as slow (benchmarks/README.md: einsum beside ours, a step of MNIST).
+    """
+    few = device.type == "cpu" and model.config.num_tokens <= 64
+    return sdpa_kernel(SDPBackend.MATH) if few else nullcontext()
+
+
+def race(works: Mapping[str, Callable[[], object]], rounds: int = 16) -> dict[str, list[float]]:
+    """Seconds of each work in each round: all of them in turn, in every second round in the other order.
+
+    So a slow moment of the machine hits all alike, and one that gets slower favours nobody, if `rounds` is even. A
+    round before the first warms up and is not counted.
     """
     names, times = list(works), {name: [] for name in works}
     for i in range(-1, rounds):
-        for name in names[i % len(names) :] + names[: i % len(names)]:
+        for name in names[:: -1 if i % 2 else 1]:
             spent = seconds(works[name])
             if i >= 0:
                 times[name].append(spent)

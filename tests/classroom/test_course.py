@@ -118,7 +118,7 @@ def test_marks(graded):
 
 def test_what_is_passed_over_is_said(graded):
     lines = graded[1].splitlines()
-    assert f"emil/{LESSON}.ipynb: no notebook (NotJSONError); passed over" in lines
+    assert f"emil/{LESSON}.ipynb: no notebook; passed over" in lines
     assert f"gina/{LESSON}.ipynb: a notebook, but not 02 · A token that belongs to no patch; passed over" in lines
     assert {"emil: nothing to grade", "gina: nothing to grade"} <= {*lines}
     assert f"Anna_A: 2 files; the newest counts, Anna A_77_assignsubmission_file_/Copy of {LESSON}.ipynb" in lines

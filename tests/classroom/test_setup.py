@@ -5,10 +5,12 @@ import os
 import re
 import subprocess
 import sys
+import types
 import zipfile
 
 import pytest
 
+from vit_tutorial.classroom import __main__ as command
 from vit_tutorial.classroom import lessons, setup, wheels
 
 TRY = """
@@ -41,7 +43,21 @@ def test_the_folder(usb):
     (wheel,) = usb.glob("*.whl")
     assert {path.name for path in usb.iterdir()} == {wheel.name, "constraints.txt", "lessons", "SET-UP.md"}
     assert [path.name for path in (usb / "lessons").iterdir()] == ["02_cls_token.ipynb"]
-    assert wheel.name in (usb / "SET-UP.md").read_text() and wheel.name in student_cell(usb)
+    assert wheel.name in (usb / "SET-UP.md").read_text()
+    assert "SET-UP.md" in student_cell(usb)
+
+
+def test_the_stick_has_pages_for_whoevers_set_up_fails_and_the_slides(tmp_path, monkeypatch):
+    def make(_, folder):
+        (folder / "students").mkdir()
+        (folder / "students" / "index.html").write_text(folder.name)
+
+    monkeypatch.setattr(command.importlib, "import_module", lambda *_: types.SimpleNamespace(make=make))
+    command.make(tmp_path / "all", ["02"], ["usb", "pages", "slides"])
+    stick = tmp_path / "all" / "usb"
+    assert [(stick / name / "index.html").read_text() for name in ("pages", "slides/students")] == ["pages", "slides"]
+    command.make(tmp_path / "some", ["02"], ["usb", "slides"])
+    assert {path.name for path in (tmp_path / "some" / "usb").iterdir()} == {"students", "slides"}
 
 
 def student_cell(usb):

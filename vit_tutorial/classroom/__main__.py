@@ -7,6 +7,7 @@ with it.
 import argparse
 import importlib
 import os
+import shutil
 import sys
 import tempfile
 import time
@@ -23,6 +24,7 @@ PARTS = {  # the folder that it fills: the module whose make(lessons, folder) do
     "slides": "slides",
     "instructor": "instructor",
 }
+STICK = {"pages": "students", "slides": "."}  # what else goes into usb/, if it is made
 
 
 def size(folder: Path) -> float:
@@ -42,7 +44,9 @@ def make(out: Path, numbers: list[str], parts: list[str]) -> None:
             print(f"{part:12}", end="", flush=True)
             importlib.import_module(f".{PARTS[part]}", __package__).make(lessons, folder)
             print(f"{len(lessons):3} lessons {time.perf_counter() - start:7.1f} s {size(folder):7.1f} MB", flush=True)
-        os.replace(Path(beside) / "all", out)
+        for part in {*STICK} & {*parts} if "usb" in parts else ():
+            shutil.copytree(folder.parent / part / STICK[part], folder.parent / "usb" / part)
+        os.replace(folder.parent, out)
 
 
 def main() -> None:

@@ -47,7 +47,7 @@ def handed_in(path: Path, release: NotebookNode) -> NotebookNode:
         ids = {*map(grade_id, notebook.cells)}
         top = notebook.cells[0].source.partition("\n")[0]
     except Exception as error:  # a file may hold anything
-        raise Refused(f"no notebook ({type(error).__name__})") from None
+        raise Refused("no notebook") from error
     checks = [check for *_, check in exercises(release)]
     missing = [check for check in checks if check.metadata.nbgrader.grade_id not in ids]
     if len(missing) == len(checks) and top != f"# {title(release)}":
@@ -98,8 +98,7 @@ def place(course: Path, lesson: str, folder: Path) -> tuple[list[str], list[str]
         target = course / "submitted" / student / lesson
         target.mkdir(parents=True, exist_ok=True)
         nbformat.write(notebook, target / f"{lesson}.ipynb")
-    students, without = [name for name in found if found[name]], [name for name in found if not found[name]]
-    return sorted(students), sorted(without)
+    return sorted(filter(found.get, found)), sorted(name for name in found if not found[name])
 
 
 def grade(course: Path, number: str, folder: Path | None = None, names: bool = False) -> None:

@@ -1,6 +1,5 @@
 """What nbgrader does otherwise in this course: the student edition, partial credit, code that never ends."""
 
-import importlib.metadata
 import re
 import textwrap
 from pathlib import Path
@@ -25,11 +24,12 @@ from .mathml import mathml
 SHARES = {"right": 1, "one mistake named": 1 / 2, "two named": 1 / 4, "described": 0, "empty": 0, "stopped": 0}
 HEADING = re.compile(r"^### (Exercise .+)$", re.M)
 CARD = re.compile(r"^\*(difficulty .+)\*$", re.M)
-FOR_STUDENTS = f"""**For students**
+OURS = " (In the notebook with solutions that cell is folded and holds ours.)"
+FOR_STUDENTS = """**For students**
 
-- **Set-up**, once: as the sheet `SET-UP.md` says. In Colab: put
-  `vit_tutorial-{importlib.metadata.version("vit_tutorial")}-py3-none-any.whl` beside this notebook (the folder symbol
-  at the left edge), then run the first cell.
+- **Set-up**, once: as the sheet `SET-UP.md` says. For Colab there is another file, which needs no set-up: ask for it.
+- **Run** all cells from the top, one after the other (Shift+Enter). Where a cell says `checks.predict`, put your guess
+  in place of the dots before you run it.
 - **Write** where `raise NotImplementedError()` stands, in the cell above each check. Leave the checks as they are, and
   run them as often as you like.
 - **Points** stand on each exercise's card: all of them if the check says *right*, half if it names your one mistake,
@@ -90,6 +90,8 @@ class ForStudents(NbGraderPreprocessor):
         for cell in filter(is_solution, notebook.cells):
             cell.metadata.pop("jupyter", None)
             cell.metadata.pop("cellView", None)
+        for cell in notebook.cells:
+            cell.source = cell.source.replace(OURS, "")
         for _, card, check in exercises(notebook):
             card.source = CARD.sub(rf"*\1 · {check.metadata.nbgrader.points} points*", card.source)
         skip = {"slideshow": {"slide_type": "skip"}}

@@ -15,7 +15,8 @@ from nbgrader.preprocessors import ClearSolutions
 from .. import data
 from . import recorded
 from .cells import Words, parts, plain
-from .lessons import is_check, is_solution, read, title
+from .grading import ForStudents
+from .lessons import is_check, read, title
 
 SITE = Path(__file__).with_name("site")
 TEMPLATES = Environment(loader=FileSystemLoader(SITE), autoescape=False, undefined=StrictUndefined, trim_blocks=True)
@@ -27,13 +28,10 @@ def make(lessons: list[Path], folder: Path) -> None:
 
 
 def unsolved(path: Path) -> NotebookNode:
-    """A lesson as students get it: open stubs, and no word about our solutions."""
-    notebook, _ = ClearSolutions().preprocess(read(path), {})
-    for cell in notebook.cells:
-        if is_solution(cell):
-            del cell.metadata["jupyter"]
-        if is_check(cell):
-            cell.outputs = []
+    """A lesson as students get it: open stubs, points, and no word about our solutions."""
+    notebook, _ = ForStudents().preprocess(ClearSolutions().preprocess(read(path), {})[0], {})
+    for cell in filter(is_check, notebook.cells):
+        cell.outputs = []
     return notebook
 
 

@@ -13,6 +13,7 @@ from torch.optim import AdamW, Optimizer
 from tqdm import tqdm
 
 from ..files import as_path
+from ..speed import attention_kernels
 from ..vit import ViT
 from .checkpoint import describe, save_checkpoint, state_of, taken_up
 from .processes import check_same, failures_named, join
@@ -117,7 +118,7 @@ def fit(model: ViT, images: Tensor, labels: Tensor, recipe: Recipe, test=None, f
             optimizer.register_step_post_hook(lambda *_: bar.update())
             for epoch in range(len(history), recipe.epochs):
                 start = time.perf_counter()
-                with named():
+                with named(), attention_kernels(model, device):
                     loss = train_epoch(wrapped, optimizer, images, labels, recipe, epoch, share)
                     loss = accelerator.reduce(loss, "mean").item()
                 row = {"epoch": epoch + 1, "loss": loss, "seconds": time.perf_counter() - start}

@@ -1,0 +1,144 @@
+"""The shorter sections of benchmarks/README.md, from what is stored in benchmarks/results."""
+
+import re
+import statistics
+from collections.abc import Iterator
+from pathlib import Path
+
+from vit_tutorial import data, speed
+
+
+def table(head: list[str], rows: list[list[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def about(machine: dict) -> str:
+    """The machine in a line."""
+    named = {k: v for k, v in machine.items() if isinstance(v, str) and k not in ("device", "date")}
+    versions = ", ".join(f"{k} {v}" for k, v in named.items())
+    where = f"{machine['device']}, {machine['cores']} cores, {machine['threads']} threads"
+    return f"Measured on {where}: {versions}; {machine['date']}."
+
+
+def milliseconds(times: list[float]) -> str:
+    value = 1e3 * statistics.median(times)
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def spread(values: list[float], digits: int) -> str:
+    """Mean and standard deviation."""
+    return f"{statistics.mean(values):.{digits}f} ± {statistics.stdev(values):.{digits}f}"
+
+
+def start_section(result: dict) -> Iterator[str]:
+    yield f"## From nothing\n\n{about(result['machine'])} Seconds of a whole fresh process, median and range."
+    for what in ("imports", "first prediction"):
+        rows = [
+            [name, f"{statistics.median(t):.2f}", f"{min(t):.2f} to {max(t):.2f}"] for name, t in result[what].items()
+        ]
+        yield table([what, "seconds", ""], rows)
+
+
+def lessons_section() -> Iterator[str]:
+    times = data.result("lessons")
+    yield "## The lessons\n\nSeconds of running each lesson from its first cell to its last, on two cores."
+    yield table(["lesson", "seconds"], [[name, f"{row['seconds_to_run']:.0f}"] for name, row in times.items()])
+
+
+def scripts_section() -> Iterator[str]:
+    yield "## All scripts\n\nWhat each measures stands at its top; the results lie in [results](results)."
+    rows = []
+    for path in sorted(Path(__file__).parent.glob("[!_]*.py")):
+        first = re.search(r'^"""(.+?)(?:$|""")', path.read_text(encoding="utf-8"), re.M)[1]
+        rows.append([f"[{path.name}]({path.name})", first])
+    yield table(["script", ""], rows)
+
+
+def ladder_section(result: dict) -> Iterator[str]:
+    yield """\
+## The rungs of lesson 12
+
+Pictures per second of a small ViT, computed in one way after the other, and how many times as fast as the first way.
+*SDPA again* is the control. The last row is one attention of many tokens: fused, and how many times as fast as with
+its scores in memory. Medians."""
+    head, rows = [""], {}
+    for name, found in result["machines"].items():
+        head.append(f"{name} ({found['machine']['date']})")
+        rates = {rung: [n / t for t in found["seconds"][rung]] for rung, n in found["pictures"].items()}
+        plain = rates.pop("three lines")
+        for rung, rate in rates.items():
+            times = speed.ratio(rate, plain if rung == "flash" else rates["loop"])[1]
+            cells = rows.setdefault(rung, dict.fromkeys(result["machines"], ""))  # where none could be compiled: none
+            cells[name] = f"{statistics.median(rate):,.0f} ({times:.1f})"
+    yield table(head, [[rung, *cells.values()] for rung, cells in rows.items()])
+
+
+def mnist_section(result: dict) -> Iterator[str]:
+    yield f"## MNIST by lesson 08's loop\n\n{about(result)} Mean and standard deviation of {len(result['run'])} seeds."
+    times = {
+        name: [run["seconds_to"][goal] for run in result[name]]
+        for name, goal in (("sprint", "0.9588"), ("run", "0.99"))
+    }
+    rows = [["a sprint until 95.88 %", f"{spread(times['sprint'], 1)} s"]]
+    rows.append(["twenty epochs: until 99 %", f"{spread(times['run'], 0)} s"])
+    rows.append(["twenty epochs: at their end", f"{spread([100 * run['accuracy'] for run in result['run']], 2)} %"])
+    source = result["source_ten_epochs_seconds_extrapolated"]
+    rows.append(["the source's recipe, 95.88 % (ten epochs, extrapolated)", f"{source:,.0f} s"])
+    yield table(["training", ""], rows)
+
+
+def minute_section(result: dict) -> Iterator[str]:
+    yield f"## MNIST in {result['goal']['epochs']} epochs\n\n{about(result['machine'])} Mean and deviation over seeds."
+    rows = []
+    for name, runs in result["runs"].items():
+        end = spread([100 * run[-1]["accuracy"] for run in runs], 2)
+        reached = [next((row["seconds"] for row in run if row["accuracy"] >= 0.99), None) for run in runs]
+        when = [seconds for seconds in reached if seconds is not None]
+        until = f"{len(when)} of {len(runs)}" + (f", in {min(when):.0f} to {max(when):.0f} s" if when else "")
+        rows.append([name, f"{end} %", until])
+    yield table(["", "at the end", "reach 99 %"], rows)
+
+
+def planner_section(result: dict) -> Iterator[str]:
+    yield f"## The planner beside what was counted\n\n{about(result['machine'])} Megabytes of a step of training."
+    rows = []
+    for row in result["memory"]:
+        sizes = [row["formula"] / 1e6, row["counted"] / 1e6]
+        what = f"{row['variant']}, {row['precision']}, batch {row['batch']}"
+        rows.append([what, *(f"{size:,.0f}" for size in sizes), f"{sizes[0] / sizes[1]:.3f}"])
+    for row in result["two processes"]["rows"]:
+        sizes = [row["formula"] / 1e6, row["profiled"] / 1e6]
+        what = f"two processes, {row['engine']}, {row['batch']} pictures each"
+        rows.append([what, *(f"{size:,.0f}" for size in sizes), f"{sizes[0] / sizes[1]:.3f}"])
+    yield table(["", "formula", "counted", "ratio"], rows)
+
+
+def cifar_section(result: dict) -> Iterator[str]:
+    yield "## CIFAR-10 from scratch"
+    rows = []
+    for goal in result.values():
+        found, machine = goal["summary"], about(goal)
+        until = ", ".join(f"{float(t):.0%} in {each['mean']:.0f} s" for t, each in found["seconds_to_accuracy"].items())
+        end = f"{100 * found['accuracy']['mean']:.2f} ± {100 * found['accuracy']['sd']:.2f} %"
+        rows.append(
+            [
+                f"{goal['parameters']:,} parameters, {goal['recipe']['epochs']} epochs",
+                end,
+                str(found["accuracy"]["runs"]),
+                until,
+                machine,
+            ]
+        )
+    yield table(["", "at the end", "seeds", "reached", ""], rows)
+
+
+SECTIONS = {
+    "mnist_cpu": mnist_section,
+    "mnist_minute": minute_section,
+    "cifar10_cuda": cifar_section,
+    "cifar10_cpu": cifar_section,
+    "ladder": ladder_section,
+    "planner": planner_section,
+    "start_cpu": start_section,
+}
