@@ -14,7 +14,7 @@ class Machine:
 
     memory: float  # bytes
     flops: float  # FLOP per second in the precision of the run, as the maker has it
-    utilisation: float = 0.4  # share of them that training reaches; lesson 13 ends with published ones
+    utilisation: float = 0.4  # share that training reaches; lesson 13 ends with published ones
     link: float = math.inf  # bytes per second between it and the others, in each direction
 
 

@@ -39,7 +39,7 @@ def attention_kernels(model: nn.Module, device: torch.device) -> AbstractContext
 
 
 def race(works: Mapping[str, Callable[[], object]], rounds: int = 16) -> dict[str, list[float]]:
-    """Seconds of each work in each round: all of them in turn, in every second round in the other order.
+    """Seconds of each work in each round: all in turn, every second round the other way round.
 
     So a slow moment of the machine hits all alike, and one that gets slower favours nobody, if `rounds` is even. A
     round before the first warms up and is not counted.

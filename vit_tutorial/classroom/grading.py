@@ -24,7 +24,7 @@ from .mathml import mathml
 SHARES = {"right": 1, "one mistake named": 1 / 2, "two named": 1 / 4, "described": 0, "empty": 0, "stopped": 0}
 HEADING = re.compile(r"^### (Exercise .+)$", re.M)
 CARD = re.compile(r"^\*(difficulty .+)\*$", re.M)
-OURS = " (In the notebook with solutions that cell is folded and holds ours.)"
+SOLVED_ONLY = " (In the notebook with solutions that cell is folded and holds ours.)"
 FOR_STUDENTS = """**For students**
 
 - **Set-up**, once: as the sheet `SET-UP.md` says. For Colab there is another file, which needs no set-up: ask for it.
@@ -91,7 +91,7 @@ class ForStudents(NbGraderPreprocessor):
             cell.metadata.pop("jupyter", None)
             cell.metadata.pop("cellView", None)
         for cell in notebook.cells:
-            cell.source = cell.source.replace(OURS, "")
+            cell.source = cell.source.replace(SOLVED_ONLY, "")
         for _, card, check in exercises(notebook):
             card.source = CARD.sub(rf"*\1 · {check.metadata.nbgrader.points} points*", card.source)
         skip = {"slideshow": {"slide_type": "skip"}}
