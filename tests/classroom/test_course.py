@@ -103,6 +103,12 @@ def marks(course):
         return {row["student_id"]: (float(row["score"]), float(row["max_score"])) for row in csv.DictReader(file)}
 
 
+def test_marks_have_the_name_as_it_was_written(graded):
+    with open(graded[0] / "grades" / f"{LESSON}.csv") as file:
+        named = {row["student_id"]: row["last_name"] for row in csv.DictReader(file)}
+    assert named["Anna_A"] == "Anna A" and not named["cleo"]
+
+
 def page(course, name):
     return (course / "feedback" / name / LESSON / f"{LESSON}.html").read_text(encoding="utf-8")
 
@@ -140,6 +146,7 @@ def test_feedback_names_the_mistakes_and_the_points(graded):
     assert f"feature_map: (1) {two[0]} (2) {two[1]}" in said["bert"] and "0.5 of 2 points" in said["bert"]
     assert "nothing is written yet" in said["cleo"] and "no end after 10 s" in said["finn"]
     assert not any("Traceback (most" in text for text in said.values())
+    assert "Anna_A: 7 of 7 points Exercise 1" in said["Anna_A"] and "Test cell" not in said["Anna_A"]
     assert "Exercise 3" in said["Anna_A"] and "From memory" not in said["Anna_A"]  # the exercises alone
 
 
@@ -152,6 +159,7 @@ def sentences():
 def test_report_counts_students_and_names_nobody(graded):
     text = (graded[0] / "grades" / f"{LESSON}-report.md").read_text(encoding="utf-8")
     assert text in graded[1]
+    assert text.splitlines()[0].endswith(f"· hand-ins: 4 · mean: {(7 + 4.5 + 0 + 3) / 4:.1f} of 7 points")
     one, *two = sentences()
     assert f"- 1 × {one}" in text and all(f"- 1 × {sentence}" in text for sentence in two)
     rows = [[int(n) for n in re.findall(r" (\d+) \|", line)] for line in text.splitlines() if "| Exercise" in line]

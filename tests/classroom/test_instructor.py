@@ -49,7 +49,7 @@ def test_the_page_names_minutes_goals_mistakes_and_questions(tmp_path):
     }  # fmt: skip
     index = (tmp_path / "index.html").read_text()
     for path in chosen([]):
-        part = instructor.about(path)
+        part = instructor.about(path, tmp_path)
         times = data.result("lessons")[path.stem]
         assert f"{times['minutes_to_read']} minutes to read" in part and part.count("\n1. ") == 2
         goals = re.search(r"can explain\*\*\n\n(.+?)\n\n\*\*90", part, re.DOTALL)[1]
@@ -67,9 +67,11 @@ def test_the_page_names_minutes_goals_mistakes_and_questions(tmp_path):
 
 
 def test_a_wrong_guess_stands_beside_what_is_right_and_where(tmp_path):
-    part = instructor.about(*chosen(["04"]))
-    assert "\n- right: **7.1** · Why divide by √d?. **Predict** the variance" in part and "*Guess 64:*" in part
-    assert "right: **11.4** per cent · What it costs (behind the end). " in part
+    (tmp_path / "slides").mkdir()
+    part = instructor.about(*chosen(["04"]), tmp_path)
+    assert "\n\n[slides](../slides/04_attention.html)\n\n" in part  # pages were not made
+    assert "\n- *Why divide by √d?*: **Predict** the variance" in part and "*Right:* **7.1**. *Guess 64:*" in part
+    assert "\n- *What it costs* (behind the end): " in part and "*Right:* **11.4** per cent. " in part
     assert "\n- Exercise 1 · Look into another set: " in part
     skipped = part[part.index("**May be skipped**") :]
     assert (

@@ -61,30 +61,35 @@ def handed_in(path: Path, release: NotebookNode) -> NotebookNode:
     return notebook
 
 
-def student_of(path: Path, folder: Path, lesson: str) -> str:
-    """Whose file this is: the name of the folder that it lies in, or what its own name says beside the lesson's."""
+def student_of(path: Path, folder: Path, lesson: str) -> tuple[str, str]:
+    """Whose file this is: the name of the folder that it lies in, or what its own name says beside the lesson's.
+
+    As a name for a folder, and as it is written.
+    """
     parts = path.relative_to(folder).parts
     name = parts[0] if len(parts) > 1 else re.sub(rf"(?i)copy of|{lesson}(-copy\d*)?|\(\d+\)", " ", path.stem)
-    name = re.split(r"_\d+_assignsubmission_", name)[0]  # Moodle's
-    name = re.sub(r"[^\w.@-]+", "_", name).strip("_-. ")
+    written = re.split(r"_\d+_assignsubmission_", name)[0].strip("_-. ")  # Moodle's
+    name = re.sub(r"[^\w.@-]+", "_", written).strip("_-. ")
     if not name:
         raise Refused("whose is it? Put it into a folder with the student's name")
-    return name
+    return name, written
 
 
-def place(course: Path, lesson: str, folder: Path) -> tuple[list[str], list[str]]:
+def place(course: Path, lesson: str, folder: Path) -> tuple[dict[str, str], dict[str, str]]:
     """Put each student's newest hand-in where nbgrader looks for it; say what was passed over.
 
-    The students with a hand-in, and those with files that are none.
+    The students with a hand-in, and those with files that are none: their folder and their name as it was written.
     """
     release = read(course / "release" / lesson / f"{lesson}.ipynb")
+    written: dict[str, str] = {}
     found: dict[str, list[tuple[float, Path, NotebookNode]]] = defaultdict(list)
     for path in sorted(folder.glob(f"*/{lesson}/*.ipynb" if folder == course / "submitted" else "**/*")):
         where = path.relative_to(folder)
         if path.is_dir() or any(part.startswith((".", "__")) for part in where.parts):
             continue
         try:
-            files = found[student_of(path, folder, lesson)]  # known now, even with nothing to grade
+            student, name = student_of(path, folder, lesson)
+            written[student], files = name, found[student]  # known now, even with nothing to grade
             files.append((path.stat().st_mtime, where, handed_in(path, release)))
         except Refused as reason:
             print(f"{where}: {reason}; passed over")
@@ -98,7 +103,8 @@ def place(course: Path, lesson: str, folder: Path) -> tuple[list[str], list[str]
         target = course / "submitted" / student / lesson
         target.mkdir(parents=True, exist_ok=True)
         nbformat.write(notebook, target / f"{lesson}.ipynb")
-    return sorted(filter(found.get, found)), sorted(name for name in found if not found[name])
+    people = sorted(written.items())
+    return {s: name for s, name in people if found[s]}, {s: name for s, name in people if not found[s]}
 
 
 def grade(course: Path, number: str, folder: Path | None = None, names: bool = False) -> None:
@@ -111,8 +117,8 @@ def grade(course: Path, number: str, folder: Path | None = None, names: bool = F
     if not students:
         raise Refused(f"no hand-in of {lesson} in {folder}")
     with Gradebook(f"sqlite:///{course / 'gradebook.db'}") as gradebook:
-        for student in without:  # so that they are in the marks, with 0
-            gradebook.update_or_create_student(student)
+        for student, name in (students | without).items():  # so that all are in the marks, some with 0
+            gradebook.update_or_create_student(student, **({"last_name": name} if name != student else {}))
         for i, student in enumerate(students, 1):
             start = time.perf_counter()
             print(f"{i:3} of {len(students)}  {student:24}", end="", flush=True)
@@ -128,7 +134,7 @@ def grade(course: Path, number: str, folder: Path | None = None, names: bool = F
         grades = course / "grades"
         grades.mkdir(exist_ok=True)
         CsvExportPlugin(to=str(grades / f"{lesson}.csv"), assignment=[lesson]).export(gradebook)
-    text = report(course, lesson, names, without)
+    text = report(course, lesson, names, [*without])
     (grades / f"{lesson}-report.md").write_text(text, encoding="utf-8")
     print(f"\n{text}\nmarks     {grades / lesson}.csv\nreport    {grades / lesson}-report.md")
     print(f"feedback  {course / 'feedback'}/STUDENT/{lesson}/{lesson}.html")

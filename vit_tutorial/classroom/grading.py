@@ -155,6 +155,8 @@ class OnlyExercises(NbGraderPreprocessor):
     """The feedback page holds the title and what stands between the first exercise's heading and the last check."""
 
     def preprocess(self, notebook: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
+        for heading, _, check in exercises(notebook):
+            check.metadata.heading = heading
         places = [i for i, cell in enumerate(notebook.cells) if is_check(cell) or HEADING.search(cell.source)]
         notebook.cells = [notebook.cells[0], *notebook.cells[places[0] : places[-1] + 1]]
         for cell in notebook.cells:
@@ -173,6 +175,7 @@ def configure(c: Config) -> None:
     c.HTMLExporter.template_name = "exercises"
     templates = Path(nbgrader.__file__).parent / "server_extensions" / "formgrader" / "templates"
     c.HTMLExporter.extra_template_basedirs = [str(Path(__file__).parent / "site"), str(templates)]
+    c.HTMLExporter.template_file = "page.html.j2"
 
 
 def convert(converter: type, course: Path, lesson: str, student: str = "*") -> None:

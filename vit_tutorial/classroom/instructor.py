@@ -63,8 +63,9 @@ def misunderstandings(notebook: NotebookNode, gone: list[str]) -> Iterator[str]:
             guess = wrong.get(
                 "guess", f"{'above' if 'above' in wrong else 'below'} {wrong.get('above', wrong.get('below'))}"
             )
-            right = f"right: **{entry['answer']}** {entry.get('unit', '')}".strip() + f" · {section.heading}{behind}"
-            yield f"{right}. {question(name, notebook)} *Guess {guess}:* {wrong['because']}"
+            right = f"*Right:* **{entry['answer']}** {entry.get('unit', '')}".strip()
+            asked = f"*{section.heading}*{behind}: {question(name, notebook)}"
+            yield f"{asked} {right}. *Guess {guess}:* {wrong['because']}"
     for heading, _, check in exercises(notebook):
         exercise = checks.EXERCISES[re.match(r"checks\.(\w+)", check.source)[1]]
         yield f"{heading}: " + " / ".join([*dict.fromkeys(edit.sentence for edit in exercise.edits)][:3])
@@ -74,6 +75,7 @@ def question(name: str, notebook: NotebookNode) -> str:
     """The paragraph that asks for a prediction: the last one before its cell that says so."""
     place = next(i for i, cell in enumerate(notebook.cells) if f'checks.predict("{name}"' in cell.source)
     words = "\n\n".join(cell.source for cell in notebook.cells[:place] if cell.cell_type == "markdown")
+    words = re.sub(r"^#.*$", "", words, flags=re.MULTILINE)
     return next(" ".join(text.split()) for text in reversed(words.split("\n\n")) if "**Predict" in text)
 
 
@@ -87,8 +89,10 @@ def solutions(notebook: NotebookNode) -> str:
     )
 
 
-def about(path: Path) -> str:
-    """A lesson for its teacher, in Markdown."""
+def about(path: Path, beside: Path) -> str:
+    """A lesson for its teacher, in Markdown; what has been made `beside` it is linked."""
+    made = {"pages": "to read", "slides": "slides"}
+    links = [f"[{said}](../{part}/{path.stem}.html)" for part, said in made.items() if (beside / part).is_dir()]
     notebook = read(path)
     times, skipped = data.result("lessons")[path.stem], data.result("skippable")[path.stem]
     rows, gone = plan(notebook, path.stem)
@@ -101,6 +105,7 @@ def about(path: Path) -> str:
     return "\n\n".join(
         [
             f"## {title(notebook)}",
+            " · ".join(links),
             f"{times['minutes_to_read']} minutes to read, {times['minutes_of_exercises']} for the exercises "
             f"({points} points), {times['seconds_to_run']:.0f} s to run. Before it: {needs[1] if needs else 'none.'}",
             "**Afterwards your students can explain**\n\n" + listed(re.findall(r"^- (.+)", recap, re.MULTILINE)),
@@ -150,7 +155,10 @@ def plans() -> str:
 
 def make(lessons: list[Path], folder: Path) -> None:
     """index.html, the plans for all lessons, the catalogue of mistakes and the field guide."""
-    written = {"index": "\n\n".join(["# For the instructor", *map(about, lessons)]), "plans": plans()}
+    written = {
+        "index": "\n\n".join(["# For the instructor", *(about(lesson, folder.parent) for lesson in lessons)]),
+        "plans": plans(),
+    }
     for name in ("catalogue", "fieldguide"):
         written[name] = (ROOT / "vit_tutorial" / "checks" / f"{name}.md").read_text(encoding="utf-8")
     titles = {name: re.match(r"# (.+)", text)[1] for name, text in written.items()}

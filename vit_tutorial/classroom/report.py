@@ -1,5 +1,6 @@
 """The class report: who is right is counted, and which mistakes how many made. The checks' sentences are the key."""
 
+import statistics
 from collections import Counter, defaultdict
 from pathlib import Path
 
@@ -17,7 +18,10 @@ def report(course: Path, lesson: str, names: bool, without: list[str]) -> str:
     """In Markdown; with the students' names behind each mistake only on demand. `without`: whose files were none."""
     given = {path.parts[-3]: verdicts(path) for path in sorted(course.glob(f"autograded/*/{lesson}/{lesson}.ipynb"))}
     release = read(course / "release" / lesson / f"{lesson}.ipynb")
-    rows = [f"# {title(release)} · hand-ins: {len(given)}", "", f"| exercise | {' | '.join(SHARES)} |"]
+    points = {check.metadata.nbgrader.grade_id: check.metadata.nbgrader.points for *_, check in exercises(release)}
+    marks = [sum(SHARES[kept[name]["verdict"]] * points[name] for name in points) for kept in given.values()]
+    mean = f" · mean: {statistics.mean(marks):.1f} of {sum(points.values())} points" if marks else ""
+    rows = [f"# {title(release)} · hand-ins: {len(given)}{mean}", "", f"| exercise | {' | '.join(SHARES)} |"]
     rows.append("| --- |" + " --: |" * len(SHARES))
     mistakes = []
     for heading, _, check in exercises(release):
