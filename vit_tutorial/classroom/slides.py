@@ -91,7 +91,8 @@ def deck(notebook: NotebookNode, words: Words, pictures: Path) -> dict:
     """A lesson's talk and what stands behind it, columns of slides, and the plan of its minutes."""
     (rows, skipped), cards = plan(notebook, words.lesson), exercises(notebook)
     for _, card, check in cards:
-        card.source = CARD.sub(rf"*\1 · {check.metadata.nbgrader.points} points*", card.source)
+        where = "your cell is the one under this card"
+        card.source = CARD.sub(rf"*\1 · {check.metadata.nbgrader.points} points · {where}*", card.source)
     found, columns, talk, behind = sections(notebook), [], [], []
     for part in parts(notebook, words, pictures):
         if part.kind == "words" and re.match("<h[12]", part.html):
