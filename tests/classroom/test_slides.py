@@ -1,6 +1,7 @@
 """The slides: what stands on them, and that it fits."""
 
 import re
+from pathlib import Path
 
 import pytest
 from bs4 import BeautifulSoup
@@ -95,7 +96,7 @@ def test_the_talk_follows_the_plan_of_the_instructors_page(soups):
         assert rows[-1][0] >= IN_HAND and rows[-1][1].startswith("in hand")
         shown = [[cell.decode_contents() for cell in row.select("td")] for row in soups[path.stem].select(".plan tr")]
         assert shown == [[f"{minutes} min", what] for minutes, what in rows]
-        about = instructor.about(path)
+        about = instructor.about(path, Path("nowhere"))
         assert all(f"\n| {minutes} | {what} |\n" in about for minutes, what in rows)
         names = [tag.get("data-name", "behind") for tag in soups[path.stem].select("#lesson > *")]
         behind = names[names.index("The end") + 1 :]

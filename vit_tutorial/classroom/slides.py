@@ -108,7 +108,7 @@ def deck(notebook: NotebookNode, words: Words, pictures: Path) -> dict:
             heading, cells = cards[0][0], cells[:second]
         leave = heading.startswith(HOME) or heading in skipped
         (behind if leave else talk).append(Column(heading, timed.get(heading, 0), [*blocks(cells)]))
-    home = [(heading, re.search(r"· (.+)\*", card.source)[1]) for heading, card, _ in cards[1:]]
+    home = [(heading, re.search(r"· (.+ points)", card.source)[1]) for heading, card, _ in cards[1:]]
     return {"talk": talk, "behind": behind, "plan": rows, "home": home}
 
 
