@@ -9,6 +9,7 @@ import base64
 import hashlib
 import io
 import re
+import textwrap
 import tomllib
 import zipfile
 from collections.abc import Callable, Iterator
@@ -26,12 +27,13 @@ from . import setup, student
 from .lessons import FOLDED, ROOT, Refused, read
 
 LARGEST = 20e6  # bytes: what Colab opens
+MESSAGE = 4_000_000  # bytes in a cell: JupyterLab cannot send its kernel more than 10 MB at a time
 PACKAGE = ROOT / "vit_tutorial"
-SET_UP = "- **Set-up**: none. This file carries the package and its data; run its first two cells (folded)."
+SET_UP = "- **Set-up**: none. This file carries the package and its data; run its first cells (folded)."
 UNPACK = """\
 import base64, importlib.util, io, os, subprocess, sys, tempfile, zipfile
 found = importlib.util.find_spec("vit_tutorial")
-if not (found and found.origin):  # the package and this lesson's data are in the cell above
+if not (found and found.origin):  # the package and this lesson's data are in the cells above
     carried = tempfile.mkdtemp(prefix="vit-tutorial-")
     zipfile.ZipFile(io.BytesIO(base64.b64decode(PACKED))).extractall(carried)
     sys.path.insert(0, carried)
@@ -54,7 +56,7 @@ def used(tree: ast.Module) -> list[Path]:
     called = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
     names = {path.relative_to(data.FOLDER).as_posix() for path in data.FOLDER.glob("*.safetensors")} & said
     for split, kind in {"train": "train", "test": "t10k"}.items():
-        if "mnist" in called and split in said:
+        if ("mnist" in called and split in said) or "vit_tutorial.train" in said:  # which reads both
             names |= {path.relative_to(data.FOLDER).as_posix() for path in data.FOLDER.glob(f"mnist/{kind}-*")}
     if "real_block" in called:
         names.add("sam2_block7.safetensors")
@@ -131,12 +133,13 @@ def archive(paths: list[Path], content: Callable[[Path], bytes]) -> str:
 
 
 def standalone(notebook: NotebookNode, content: Callable[[Path], bytes] = Path.read_bytes) -> NotebookNode:
-    """The lesson with two cells in place of its set-up cell: what it carries, and how that is unpacked."""
+    """The lesson with other cells in place of its set-up cell: what it carries, and how that is unpacked."""
     tree, result = code(notebook), nbformat.from_dict(notebook)
     place, first = next((i, cell) for i, cell in enumerate(result.cells) if cell.cell_type == "code")
     text = archive(used(tree), content)
-    lines = "\n".join(text[i : i + 20_000] for i in range(0, len(text), 20_000))
-    sources = [f'PACKED = """\n{lines}"""', UNPACK.format(needs=needs(tree))]
+    carried = [textwrap.fill(text[i : i + MESSAGE], 20_000) for i in range(0, len(text), MESSAGE)]
+    sources = [f'PACKED {"+=" if i else "="} """\n{lines}"""' for i, lines in enumerate(carried)]
+    sources.append(UNPACK.format(needs=needs(tree)))
     new = [nbformat.v4.new_code_cell(source, metadata=FOLDED, id=f"{first.id}-{i}") for i, source in enumerate(sources)]
     result.cells[place : place + 1] = new
     for cell in result.cells[:place]:  # what the student edition says about the set-up

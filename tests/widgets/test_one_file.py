@@ -1,0 +1,48 @@
+"""A lesson that is one file, in a browser: without the package, its pad is drawn upon and its explorer answers."""
+
+import nbformat
+from browser import run_cell, wait_for
+from colab import BARE
+
+from vit_tutorial.classroom.lessons import chosen, read
+from vit_tutorial.classroom.standalone import standalone
+
+WIDGETS = """\
+from vit_tutorial import data, weights
+from vit_tutorial.widgets import draw_digit, explore_model
+model = weights.load(data.path("vit_mnist.safetensors"))
+digit = data.mnist("test")[0][0]
+print("carried" if "vit-tutorial-" in data.__file__ else data.__file__)"""
+
+
+def one_file():
+    """The cells that lesson 00 as one file begins with, in a kernel that knows of no package; then its widgets."""
+    code = [cell for cell in standalone(read(*chosen(["00"]))).cells if cell.cell_type == "code"]
+    sources = [WIDGETS, "pad = draw_digit(model)\npad", 'print("seen", int(pad.image.count_nonzero()) > 0)']
+    sources.append('explore_model(model, data.normalise(digit[None])[0], "A seven")')
+    bare, *widgets = map(nbformat.v4.new_code_cell, [BARE, *sources])
+    packed = [cell for cell in code if cell.source.startswith("PACKED ")]
+    return nbformat.v4.new_notebook(cells=[bare, *packed, code[len(packed)], *widgets])
+
+
+CELLS = one_file
+
+
+def test_a_lesson_that_is_one_file_has_its_widgets(page):
+    cells = page.locator(".jp-Notebook .jp-Cell").count()
+    for number in range(cells - 4):
+        run_cell(page, number)
+    carried = run_cell(page, cells - 4)
+    wait_for(lambda: carried.count() and carried.inner_text().strip() == "carried", 60)
+    run_cell(page, cells - 3)
+    canvas = page.locator(".digit-pad canvas").first
+    canvas.wait_for(timeout=60_000)
+    area = canvas.bounding_box()
+    page.mouse.move(area["x"] + 60, area["y"] + 40)
+    page.mouse.down()
+    page.mouse.move(area["x"] + 60, area["y"] + 160, steps=12)
+    page.mouse.up()
+    wait_for(lambda: "seen True" in run_cell(page, cells - 2).inner_text(), 30)
+    run_cell(page, cells - 1)
+    page.locator(".attention-explorer canvas").wait_for(timeout=60_000)
+    page.wait_for_function("document.querySelector('.attention-explorer p').textContent.includes('row 0, column 0')")
