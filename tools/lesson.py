@@ -18,7 +18,7 @@ import glob, importlib.util, os, subprocess, sys
 if not importlib.util.find_spec("vit_tutorial"):  # a bare runtime such as Colab: see README
     wheels = glob.glob("vit_tutorial-*.whl") + glob.glob("drive/MyDrive/vit-tutorial/*.whl")
     source = [*wheels, os.environ.get("VIT_TUTORIAL_SOURCE")][0]
-    assert source, "put vit_tutorial's wheel beside this notebook or into Drive: README, Colab"
+    assert source, "vit_tutorial is not here: activate its environment, or (Colab) put its wheel beside this notebook"
     subprocess.run([sys.executable, "-m", "pip", "install", "-q", source], check=True)"""
 
 

@@ -14,7 +14,7 @@ class Machine:
 
     memory: float  # bytes
     flops: float  # FLOP per second in the precision of the run, as the maker has it
-    utilisation: float = 0.4  # share that training reaches; lesson 13 ends with published ones
+    utilisation: float = 0.4  # share of them that training reaches
     link: float = math.inf  # bytes per second between it and the others, in each direction
 
 
@@ -85,18 +85,20 @@ def seconds(
 ) -> float:
     """Seconds to train on `images` once, in steps of `batch` over all the devices.
 
-    Each device takes its share of a step in `pieces` (accumulation). A multiply-add is two operations, and backward is
-    twice forward: 6 MACs per image. To bring numbers from all devices to all, each sends (n-1)/n of their bytes, and
-    once more if they are to be summed as well (all-reduce on a ring). DDP does that with the gradients, in backward;
-    FSDP gathers the parameters twice per piece, in forward and in backward, and sums its gradients. A device sends
-    while it computes, so that of the two the longer counts: it is a lower bound. `machine.utilisation` is taken as it
-    is, though small pieces reach less.
+    Each device takes its share of a step in `pieces` (accumulation). A multiply-add is two operations, and backward
+    is twice forward: 6 MACs per image. To bring numbers from all devices to all, each sends (n-1)/n of their bytes,
+    and once more if they are to be summed as well (all-reduce on a ring). DDP does that with the gradients, in the
+    last piece's backward; FSDP gathers the parameters twice per piece, in forward and in backward, and sums its
+    gradients. A device sends while it computes, so that of the two the longer counts: it is a lower bound.
+    `machine.utilisation` is taken as it is, though small pieces reach less.
     """
     work = 6 * count_macs(config) * images / (devices * machine.flops * machine.utilisation)
     sent = (devices - 1) / devices * BYTES[precision][0] * count_parameters(config)
     once = sent / machine.link * images / batch
-    gathers = pieces if sharded else 0
-    return max(work / 3, gathers * once) + max(work * 2 / 3, 2 * max(1, gathers) * once)
+    if sharded:
+        return max(work / 3, pieces * once) + max(work * 2 / 3, 2 * pieces * once)
+    last = work * 2 / 3 / pieces  # only in its last piece's backward are the gradients whole
+    return work - last + max(last, 2 * once)
 
 
 @dataclass(frozen=True)
@@ -131,7 +133,8 @@ def plan(
                     break
     if best < math.inf:
         raise ValueError(f"hours: expected at least {best / 3600:.3g} with this machine and batch, got {hours}")
-    raise ValueError(f"machine: one image per device takes {need.peak / 1e9:.3g} GB, it has {machine.memory / 1e9:.3g}")
+    usable = f"{0.9 * machine.memory / 1e9:.3g} of its {machine.memory / 1e9:.3g} are usable"
+    raise ValueError(f"machine: one image per device takes {need.peak / 1e9:.3g} GB, and {usable}")
 
 
 def divisors(n: int) -> list[int]:

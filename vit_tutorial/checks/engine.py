@@ -174,6 +174,8 @@ class Exercise:
         for (says, source), fit in zip(singles, fits, strict=True):
             if fit:
                 return [says, *describe.beside(got, self.seen(source))]
+        if said := describe.constant(got, right):  # or it would be a mistake's number, times something
+            return said
         for says, source in [("", self.source), *singles]:
             if seen := transformed(self, got, self.seen(source), not says):
                 return [*filter(None, [says]), seen]

@@ -28,8 +28,8 @@ SOLVED_ONLY = " (In the notebook with solutions that cell is folded and holds ou
 FOR_STUDENTS = """**For students**
 
 - **Set-up**, once: as the sheet `SET-UP.md` says. For Colab there is another file, which needs no set-up: ask for it.
-- **Run** all cells from the top, one after the other (Shift+Enter). Where a cell says `checks.predict`, put your guess
-  in place of the dots before you run it.
+- **Run** all cells from the top, one after the other (Shift+Enter; *Run All* stops at the first exercise). Where a cell
+  says `checks.predict`, put your guess in place of the dots before you run it.
 - **Write** where `raise NotImplementedError()` stands, in the cell above each check. Leave the checks as they are, and
   run them as often as you like.
 - **Points** stand on each exercise's card: all of them if the check says *right*, half if it names your one mistake,

@@ -72,11 +72,12 @@ def misunderstandings(notebook: NotebookNode, gone: list[str]) -> Iterator[str]:
 
 
 def question(name: str, notebook: NotebookNode) -> str:
-    """The paragraph that asks for a prediction: the last one before its cell that says so."""
+    """What asks for a prediction, from *Predict* on: the last paragraph before its cell that says so."""
     place = next(i for i, cell in enumerate(notebook.cells) if f'checks.predict("{name}"' in cell.source)
     words = "\n\n".join(cell.source for cell in notebook.cells[:place] if cell.cell_type == "markdown")
     words = re.sub(r"^#.*$", "", words, flags=re.MULTILINE)
-    return next(" ".join(text.split()) for text in reversed(words.split("\n\n")) if "**Predict" in text)
+    asked = next(" ".join(text.split()) for text in reversed(words.split("\n\n")) if "**Predict" in text)
+    return asked[asked.index("**Predict") :]
 
 
 def solutions(notebook: NotebookNode) -> str:
@@ -92,7 +93,8 @@ def solutions(notebook: NotebookNode) -> str:
 def about(path: Path, beside: Path) -> str:
     """A lesson for its teacher, in Markdown; what has been made `beside` it is linked."""
     made = {"pages": "to read", "slides": "slides"}
-    links = [f"[{said}](../{part}/{path.stem}.html)" for part, said in made.items() if (beside / part).is_dir()]
+    made = {part: said for part, said in made.items() if (beside / part).is_dir()}
+    links = [f'<a href="../{part}/{path.stem}.html">{said}</a>' for part, said in made.items()]
     notebook = read(path)
     times, skipped = data.result("lessons")[path.stem], data.result("skippable")[path.stem]
     rows, gone = plan(notebook, path.stem)
@@ -111,12 +113,12 @@ def about(path: Path, beside: Path) -> str:
             "**Afterwards your students can explain**\n\n" + listed(re.findall(r"^- (.+)", recap, re.MULTILINE)),
             "**90 minutes**, as on the slides\n\n| minutes | what |\n| ---: | --- |\n"
             + "\n".join(f"| {minutes} | {what} |" for minutes, what in rows),
+            f"**May be skipped** ({round(saved(path))} minutes in all): " + "; ".join(marked),
             "**Usual misunderstandings**\n\n"
             + listed([*misunderstandings(notebook, gone)])
             + f'\n\n<a href="catalogue.html#lesson-{path.stem[:2]}-{path.stem.replace("_", "-")}">All its mistakes</a>',
             f"**What to ask**\n\n{questions.strip()}\n\n<details>{answers.split('**Next:**')[0].strip()}",
             solutions(notebook),
-            f"**May be skipped** ({round(saved(path))} minutes in all): " + "; ".join(marked),
         ]
     )
 

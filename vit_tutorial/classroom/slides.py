@@ -83,7 +83,7 @@ def plan(notebook: NotebookNode, lesson: str) -> tuple[list[tuple[int, str]], li
             gone.insert(0, heading)
     timed = [(OPENING, "everybody opens the lesson and runs its first cells")]
     timed += [(minutes, heading) for heading, minutes in rows.items()]
-    timed.append((ENDING, "what the checks said, and <i>Test yourself</i>"))
+    timed.append((ENDING, "recap, and <i>Test yourself</i>"))
     return [*timed, (90 - sum(minutes for minutes, _ in timed), "in hand: questions, slow machines")], gone
 
 
@@ -91,7 +91,7 @@ def deck(notebook: NotebookNode, words: Words, pictures: Path) -> dict:
     """A lesson's talk and what stands behind it, columns of slides, and the plan of its minutes."""
     (rows, skipped), cards = plan(notebook, words.lesson), exercises(notebook)
     for _, card, check in cards:
-        where = "your cell is the one under this card"
+        where = "in your notebook: <i>Your turn</i>"
         card.source = CARD.sub(rf"*\1 · {check.metadata.nbgrader.points} points · {where}*", card.source)
     found, columns, talk, behind = sections(notebook), [], [], []
     for part in parts(notebook, words, pictures):

@@ -156,7 +156,7 @@ def across(answer: Callable, attention: nn.Module, x: torch.Tensor, context: tor
         return answer(attention, x, context, keep)
 
 
-UNKNOWN = [(2, 3, 6, 3), (1, 4, 12, 2), (2, 5, 8, 1), (1, 3, 6, 6), (2, 6, 24, 8), (3, 4, 30, 5), (1, 2, 9, 3)]
+UNKNOWN = [(2, 3, 6, 3), (1, 4, 12, 2), (2, 5, 8, 1), (1, 3, 6, 6), (2, 6, 24, 12), (3, 4, 30, 5), (1, 2, 9, 3)]
 
 
 def unknown(case: int) -> tuple:
