@@ -95,10 +95,14 @@ def run(*arguments):
 
 
 def test_one_command_makes_what_is_asked_for(tmp_path):
-    code, said, error = run(tmp_path / "new" / "class", "02", "--only", "student", "instructor")
+    parts = ["student", "pages", "slides", "instructor"]
+    code, said, error = run(tmp_path / "new" / "class", "02", "--only", *parts)
     assert code == 0, error
-    assert {path.name for path in (tmp_path / "new" / "class").iterdir()} == {"student", "instructor"}
-    assert re.findall(r"^(\w+) +1 lessons +[\d.]+ s +[\d.]+ MB$", said, re.M) == ["student", "instructor"]
+    assert {path.name for path in (tmp_path / "new" / "class").iterdir()} == {*parts}
+    assert re.findall(r"^(\w+) +1 lessons +[\d.]+ s +[\d.]+ MB$", said, re.M) == parts
+    index = tmp_path / "new" / "class" / "instructor" / "index.html"
+    links = re.findall(r'href="(\.\./[^"]+)"', index.read_text())
+    assert len(links) == 2 and all((index.parent / link).is_file() for link in links)
     assert [path.name for path in (tmp_path / "new").iterdir()] == ["class"]
 
 

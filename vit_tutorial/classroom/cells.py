@@ -43,6 +43,7 @@ class Words(IPythonRenderer):
         # words beside a tag would stay as they are: Markdown begins again behind an empty line
         source = re.sub(r"</summary>(?=\S)", "</summary>\n\n", re.sub(r"(?<=\S)</details>", "\n\n</details>", source))
         html = MarkdownWithMath(renderer=self).render(source)
+        html = re.sub(r"(<math(?:(?!</?math).)*</math>[,.;:!?)]+)", r'<span class="whole">\1</span>', html)
         return html.replace("<table>", '<div class="table"><table>').replace("</table>", "</table></div>")
 
     def heading(self, text: str, level: int, **_) -> str:

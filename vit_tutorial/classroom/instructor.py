@@ -92,7 +92,7 @@ def solutions(notebook: NotebookNode) -> str:
 
 def about(path: Path, beside: Path) -> str:
     """A lesson for its teacher, in Markdown; what has been made `beside` it is linked."""
-    made = {"pages": "to read", "slides": "slides"}
+    made = {"pages/with-solutions": "to read", "slides": "slides"}
     made = {part: said for part, said in made.items() if (beside / part).is_dir()}
     links = [f'<a href="../{part}/{path.stem}.html">{said}</a>' for part, said in made.items()]
     notebook = read(path)

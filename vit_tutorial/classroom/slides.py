@@ -29,8 +29,8 @@ from .pages import SITE, TEMPLATES
 from .sections import Section, sections
 
 REVEAL = Path(sphinx_revealjs.__file__).parent / "_static" / "revealjs"
-TALKING = 1.25  # a section is read in a minute and said, with its code and its pictures, in this
-OPENING, IN_HAND, ENDING = 10, 10, 15  # minutes; of the 90 at least so many are left in hand
+TALKING = 1.4  # a section is read in a minute and said, with its code and its pictures, in this
+OPENING, IN_HAND, ENDING = 10, 10, 10  # minutes; of the 90 at least so many are left in hand
 HOME = ("From memory", "Extra")
 STUB = re.compile(r'\s*<span class="c1">### BEGIN SOLUTION')
 
