@@ -108,7 +108,7 @@ def marks(course):
 def test_marks_have_the_name_as_it_was_written(graded):
     with open(graded[0] / "grades" / f"{LESSON}.csv") as file:
         named = {row["student_id"]: row["last_name"] for row in csv.DictReader(file)}
-    assert named["Anna_A"] == "Anna A" and named["Bo_1"] == named["Bo_2"] == "Bo" and not named["cleo"]
+    assert named["Anna_A_77"] == "Anna A" and named["Bo_1"] == named["Bo_2"] == "Bo" and not named["cleo"]
 
 
 def page(course, name):
@@ -120,7 +120,7 @@ def words(page):
 
 
 def test_marks(graded):
-    expected = {"Anna_A": 7, "bert": 1 + 3 + 0.5, "cleo": 0, "finn": 3, "hugo": 0, "emil": 0, "gina": 0}
+    expected = {"Anna_A_77": 7, "bert": 1 + 3 + 0.5, "cleo": 0, "finn": 3, "hugo": 0, "emil": 0, "gina": 0}
     expected |= {"Bo_1": 7, "Bo_2": 0}  # namesakes
     assert marks(graded[0]) == {name: (points, 7) for name, points in expected.items()}
 
@@ -130,7 +130,7 @@ def test_what_is_passed_over_is_said(graded):
     assert f"emil/{LESSON}.ipynb: no notebook; passed over" in lines
     assert f"gina/{LESSON}.ipynb: a notebook, but not 02 · A token that belongs to no patch; passed over" in lines
     assert {"emil: nothing to grade", "gina: nothing to grade"} <= {*lines}
-    assert f"Anna_A: 2 files; the newest counts, Anna A_77_assignsubmission_file_/Copy of {LESSON}.ipynb" in lines
+    assert f"Anna_A_77: 2 files; the newest counts, Anna A_77_assignsubmission_file_/Copy of {LESSON}.ipynb" in lines
     assert re.search(rf"hugo +not graded: {LESSON}: nbgrader stopped with \S*SchemaTooNewError", graded[1])
     assert "Warning" not in graded[1] and "Skipping" not in graded[1]
 
@@ -143,14 +143,14 @@ def test_feedback_fetches_nothing_and_shows_formulas(graded):
 
 
 def test_feedback_names_the_mistakes_and_the_points(graded):
-    said = {name: words(page(graded[0], name)) for name in ("Anna_A", "bert", "cleo", "finn")}
+    said = {name: words(page(graded[0], name)) for name in ("Anna_A_77", "bert", "cleo", "finn")}
     one, *two = sentences()
     assert f"RegisterTokens: {one}" in said["bert"] and "1 of 2 points" in said["bert"]
     assert f"feature_map: (1) {two[0]} (2) {two[1]}" in said["bert"] and "0.5 of 2 points" in said["bert"]
     assert "nothing is written yet" in said["cleo"] and "no end after 10 s" in said["finn"]
     assert not any("Traceback (most" in text for text in said.values())
-    assert "Anna_A: 7 of 7 points Exercise 1" in said["Anna_A"] and "Test cell" not in said["Anna_A"]
-    assert "Exercise 3" in said["Anna_A"] and "From memory" not in said["Anna_A"]  # the exercises alone
+    assert "Anna_A_77: 7 of 7 points Exercise 1" in said["Anna_A_77"] and "Test cell" not in said["Anna_A_77"]
+    assert "Exercise 3" in said["Anna_A_77"] and "From memory" not in said["Anna_A_77"]  # the exercises alone
 
 
 def sentences():

@@ -11,7 +11,7 @@ import re
 import sys
 import time
 import warnings
-from collections import Counter, defaultdict
+from collections import defaultdict
 from pathlib import Path
 
 import nbformat
@@ -64,14 +64,16 @@ def handed_in(path: Path, release: NotebookNode) -> NotebookNode:
 def student_of(path: Path, folder: Path, lesson: str) -> tuple[str, str]:
     """Whose file this is: the name of the folder that it lies in, or what its own name says beside the lesson's.
 
-    As it is written, and Moodle's number of the student, if there is one.
+    As a name for a folder, with Moodle's number behind it if there is one (two students may have one name), and as it
+    is written.
     """
     parts = path.relative_to(folder).parts
     name = parts[0] if len(parts) > 1 else re.sub(rf"(?i)copy of|{lesson}(-copy\d*)?|\(\d+\)", " ", path.stem)
     name, number, *_ = *re.split(r"_(\d+)_assignsubmission_", name), ""
     if not re.search(r"\w", name):
         raise Refused("whose is it? Put it into a folder with the student's name")
-    return name.strip("_-. "), number
+    plain = re.sub(r"[^\w.@-]+", "_", name).strip("_-. ")
+    return "_".join(filter(None, [plain, number])), name.strip("_-. ")
 
 
 def place(course: Path, lesson: str, folder: Path) -> tuple[dict[str, str], dict[str, str]]:
@@ -80,24 +82,21 @@ def place(course: Path, lesson: str, folder: Path) -> tuple[dict[str, str], dict
     The students with a hand-in, and those with files that are none: their folder and their name as it was written.
     """
     release = read(course / "release" / lesson / f"{lesson}.ipynb")
-    written: dict[tuple[str, str], str] = {}
-    found: dict[tuple[str, str], list[tuple[float, Path, NotebookNode]]] = defaultdict(list)
+    written: dict[str, str] = {}
+    found: dict[str, list[tuple[float, Path, NotebookNode]]] = defaultdict(list)
     for path in sorted(folder.glob(f"*/{lesson}/*.ipynb" if folder == course / "submitted" else "**/*")):
         where = path.relative_to(folder)
         if path.is_dir() or any(part.startswith((".", "__")) for part in where.parts):
             continue
         try:
-            name, number = student_of(path, folder, lesson)
-            who = re.sub(r"[^\w.@-]+", "_", name).strip("_-. "), number
-            written[who], files = name, found[who]  # known now, even with nothing to grade
+            student, name = student_of(path, folder, lesson)
+            written[student], files = name, found[student]  # known now, even with nothing to grade
             files.append((path.stat().st_mtime, where, handed_in(path, release)))
         except Refused as reason:
             print(f"{where}: {reason}; passed over")
-    namesakes = Counter(name for name, _ in found)  # two numbers of Moodle's are two students
     students: tuple[dict[str, str], dict[str, str]] = {}, {}
-    for who, files in sorted(found.items()):
-        student = "_".join(filter(None, who[: namesakes[who[0]]]))
-        students[not files][student] = written[who]
+    for student, files in sorted(found.items()):
+        students[not files][student] = written[student]
         if not files:
             print(f"{student}: nothing to grade")
             continue

@@ -113,7 +113,7 @@ def about(path: Path, beside: Path) -> str:
             "**Afterwards your students can explain**\n\n" + listed(re.findall(r"^- (.+)", recap, re.MULTILINE)),
             "**90 minutes**, as on the slides\n\n| minutes | what |\n| ---: | --- |\n"
             + "\n".join(f"| {minutes} | {what} |" for minutes, what in rows),
-            f"**May be skipped** ({round(saved(path))} minutes in all): " + "; ".join(marked),
+            f"**May be skipped** ({round(saved(path))} minutes of reading in all): " + "; ".join(marked),
             "**Usual misunderstandings**\n\n"
             + listed([*misunderstandings(notebook, gone)])
             + f'\n\n<a href="catalogue.html#lesson-{path.stem[:2]}-{path.stem.replace("_", "-")}">All its mistakes</a>',

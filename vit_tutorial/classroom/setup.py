@@ -38,8 +38,9 @@ libraries, 1.5 to 2 GB elsewhere. You need Python 3.11 or newer. In this folder,
     pip install -c constraints.txt "{wheel}[lab]"
     jupyter lab lessons
 
-Next time the second and the last line will do. For lesson 10, write `[lab,peers]`. On Linux without a GPU, this third
-line needs a quarter of the room:
+Where Windows refuses to activate, write `class\\Scripts\\python -m` before `pip` and `jupyter` instead; where
+Debian or Ubuntu has no venv, `apt install python3-venv` brings it. Next time the second and the last line will do.
+For lesson 10, write `[lab,peers]`. On Linux without a GPU, this third line needs a quarter of the room:
 
     pip install uv && uv pip install --torch-backend cpu -c constraints.txt "{wheel}[lab]"
 
