@@ -212,7 +212,7 @@ def test_the_slides_of_lesson_04_define_ask_and_conclude(talk):
 @pytest.mark.parametrize("stem", LESSONS)
 def test_nothing_sticks_out_of_a_slide(talk, stem):
     page = talk(stem)
-    assert 25 <= page.evaluate("talk") <= 60 and page.evaluate("Reveal.getSlides().length") < 70  # each has its minute
+    assert 25 <= page.evaluate("talk") <= 51 and page.evaluate("Reveal.getSlides().length") < 70
     assert page.evaluate(STICKS_OUT) == []
     assert not page.evaluate(
         "document.querySelector('.sheet details') || /Why it matters/.test(document.body.innerText)"
