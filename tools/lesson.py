@@ -15,7 +15,7 @@ LESSONS = chosen([])
 CELL_KEYS = {"jupyter", "nbgrader", "slideshow", "tags", "cellView"}  # what a cell's metadata may hold
 SETUP = """\
 import glob, importlib.util, os, subprocess, sys
-if not importlib.util.find_spec("vit_tutorial"):  # a bare runtime such as Colab: see README
+if not importlib.util.find_spec("vit_tutorial"):  # a bare runtime such as Colab
     wheels = glob.glob("vit_tutorial-*.whl") + glob.glob("drive/MyDrive/vit-tutorial/*.whl")
     source = [*wheels, os.environ.get("VIT_TUTORIAL_SOURCE")][0]
     assert source, "vit_tutorial is not here: activate its environment, or (Colab) put its wheel beside this notebook"

@@ -19,7 +19,7 @@ from vit_tutorial import checks
 from vit_tutorial.classroom import course, student
 from vit_tutorial.classroom.grade import grade, main
 from vit_tutorial.classroom.grading import Execute, Run, exercises, judged
-from vit_tutorial.classroom.lessons import NOTEBOOKS, chosen, is_check, is_solution, read
+from vit_tutorial.classroom.lessons import LINK, NOTEBOOKS, alone, chosen, is_check, is_solution, read
 
 pytestmark = pytest.mark.filterwarnings("ignore:Object of type")  # nbgrader's, of its database
 LESSON = "02_cls_token"
@@ -201,6 +201,15 @@ def test_the_student_edition(room, tmp_path):
     for stub, check in zip(filter(is_solution, given.cells), filter(is_check, given.cells), strict=True):
         with pytest.raises(AssertionError, match="nothing is written yet"):
             exec(f"{stub.source}\n{check.source}", {"checks": checks, "nn": torch.nn, "torch": torch})
+
+
+def test_a_lesson_alone_links_to_no_file_that_does_not_come_along():
+    first, second = chosen(["04", "05"])
+    alone_, both = (
+        "\n".join(cell.source for cell in alone(first, lessons).cells) for lessons in ([first], [first, second])
+    )
+    assert "**Next:** 05_encoder: the rest" in alone_ and "**Next:** [05_encoder](05_encoder.ipynb)" in both
+    assert not LINK.search(alone_) and "](https://arxiv.org" in alone_
 
 
 def test_every_check_of_every_lesson_can_be_judged():

@@ -41,10 +41,10 @@ def usb(tmp_path_factory):
 
 def test_the_folder(usb):
     (wheel,) = usb.glob("*.whl")
-    assert {path.name for path in usb.iterdir()} == {wheel.name, "constraints.txt", "lessons", "SET-UP.md"}
+    assert {path.name for path in usb.iterdir()} == {wheel.name, "constraints.txt", "lessons", "SET-UP.html"}
     assert [path.name for path in (usb / "lessons").iterdir()] == ["02_cls_token.ipynb"]
-    assert wheel.name in (usb / "SET-UP.md").read_text()
-    assert "SET-UP.md" in student_cell(usb)
+    assert wheel.name in (usb / "SET-UP.html").read_text()
+    assert "SET-UP.html" in student_cell(usb)
 
 
 def test_the_stick_has_pages_for_whoevers_set_up_fails_and_the_slides(tmp_path, monkeypatch):

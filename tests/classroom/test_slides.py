@@ -92,18 +92,20 @@ def test_each_section_is_a_column_and_no_solution_no_check_and_no_proof_is_there
 def test_the_talk_follows_the_plan_of_the_instructors_page(soups):
     for path in chosen([]):
         rows, gone = plan(read(path), path.stem)
-        assert {*gone} <= {*data.result("skippable")[path.stem]} and sum(minutes for minutes, _ in rows) == 90
+        assert {*gone} <= {*data.result("skippable")[path.stem]} and sum(row[0] for row in rows) == 90
+        assert all(0 <= theirs <= minutes for minutes, _, theirs in rows) and sum(row[2] for row in rows) >= 30
         assert rows[-1][0] >= IN_HAND and rows[-1][1].startswith("in hand")
         shown = [[cell.decode_contents() for cell in row.select("td")] for row in soups[path.stem].select(".plan tr")]
-        assert shown == [[f"{minutes} min", what] for minutes, what in rows]
+        yours = [[f"{minutes} min", what, f"yours: {theirs}" * (theirs > 0)] for minutes, what, theirs in rows]
+        assert shown == yours
         about = instructor.about(path, Path("nowhere"))
-        assert all(f"\n| {minutes} | {what} |\n" in about for minutes, what in rows)
+        assert all(f"\n| {minutes} | {what} | {theirs} |\n" in about for minutes, what, theirs in rows)
         names = [tag.get("data-name", "behind") for tag in soups[path.stem].select("#lesson > *")]
         behind = names[names.index("The end") + 1 :]
         assert {*gone} <= {*behind} and not {*gone} & {*names[: -len(behind)]}
-        assert {*names[2 : names.index("Recap")]} - {"Extra"} == {what for _, what in rows[1:-2]}
+        assert {*names[2 : names.index("Recap")]} - {"Extra"} == {what for _, what, _ in rows[1:-2]}
         timed = {tag["data-name"]: tag.get("data-minutes") for tag in soups[path.stem].select("section")}
-        assert all(timed[what] == str(minutes) for minutes, what in rows[1:-2])
+        assert all(timed[what] == str(minutes) for minutes, what, _ in rows[1:-2])
     assert plan(read(*chosen(["04"])), "04_attention")[1] == ["What it costs", "Break it"]
 
 
@@ -151,6 +153,12 @@ def test_sentences_are_not_torn(talk):
         (f"Is it? {LONG}", f"Is it? {2 * SEVEN}".strip(), 0),
         (f"<code>f(q k / d)</code> (not as it was) is. {LONG}", f"<code>f(q k / d)</code> is. {SEVEN}".strip(), 0),
         ("Short, and all of it.", "Short, and all of it.", 0),
+        ("It counts (folded) so. The folded cell does. Now go.", "It counts so. Now go.", 0),
+        (
+            f'{LONG}Add up:<span class="formula">x</span>{LONG}'.strip(),
+            f'{2 * SEVEN}Add up: <span class="formula">x</span> {2 * SEVEN}'.strip(),
+            0,
+        ),
     ],
 )
 def test_a_paragraph_is_cut_and_said_in_full(talk, full, slide, after):
@@ -179,6 +187,16 @@ def test_a_question_keeps_what_is_needed_to_answer_it(talk):
     last = f"Now this. <strong>Predict</strong> it. {3 * LONG}Whose are they? For example 2."
     one = f"<p>{LONG}</p><p>{last}</p>"  # the first speaks of what was before
     assert page.evaluate(GIST, [one, True])[-1] == ["asked", f"<p>{last}{guess}"]
+
+
+SILENT = "() => Reveal.getSlides().filter((slide) => !slide.querySelector('aside.notes')).length"
+
+
+def test_every_slide_has_notes_and_a_picture_has_its_words(talk):
+    page = talk("04_attention")
+    assert page.evaluate(SILENT) == 0
+    notes = page.locator("section", has=page.locator(".sheet img[alt*='minus infinity']")).last.locator(".notes")
+    assert any("The picture." in text and "minus infinity" in text for text in notes.all_text_contents())
 
 
 SMALL = """() => Reveal.getSlides().flatMap((slide, n) => [...slide.querySelectorAll("img")].filter((picture) => {

@@ -5,10 +5,11 @@ import shutil
 import sysconfig
 from pathlib import Path
 
+import nbformat
 from nbgrader.converters import GenerateAssignment
 
 from .grading import convert
-from .lessons import read
+from .lessons import alone, read
 
 CONFIG = '''"""nbgrader's settings for this course: vit_tutorial/classroom/grading.py says what and why."""
 
@@ -32,6 +33,7 @@ def make(lessons: list[Path], folder: Path) -> None:
     for lesson in lessons:
         source = folder / "source" / lesson.stem
         source.mkdir(parents=True)
-        for path in [lesson, *pictures(lesson)]:
+        nbformat.write(alone(lesson, lessons), source / lesson.name)
+        for path in pictures(lesson):
             shutil.copy(path, source)
         convert(GenerateAssignment, folder, lesson.stem)

@@ -27,7 +27,7 @@ CARD = re.compile(r"^\*(difficulty .+)\*$", re.M)
 SOLVED_ONLY = " (In the notebook with solutions that cell is folded and holds ours.)"
 FOR_STUDENTS = """**For students**
 
-- **Set-up**, once: as the sheet `SET-UP.md` says. For Colab there is another file, which needs no set-up: ask for it.
+- **Set-up**, once: as the sheet `SET-UP.html` says. For Colab there is another file, which needs no set-up: ask for it.
 - **Run** all cells from the top, one after the other (Shift+Enter; *Run All* stops at the first exercise). Where a cell
   says `checks.predict`, put your guess in place of the dots before you run it.
 - **Write** where `raise NotImplementedError()` stands, in the cell above each check. Leave the checks as they are, and
@@ -160,6 +160,8 @@ class OnlyExercises(NbGraderPreprocessor):
         places = [i for i, cell in enumerate(notebook.cells) if is_check(cell) or HEADING.search(cell.source)]
         notebook.cells = [notebook.cells[0], *notebook.cells[places[0] : places[-1] + 1]]
         for cell in notebook.cells:
+            if cell.metadata.get("nbgrader", {}).get("comment") == "No response.":  # the check says so, better
+                del cell.metadata.nbgrader["comment"]
             if cell.cell_type == "markdown":
                 cell.source = re.sub(r"\$([^$\n]+)\$", lambda found: mathml(found[1]), cell.source)
         return notebook, resources

@@ -4,7 +4,7 @@ Made of what the lessons, the checks and the predictions say themselves, and pri
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from nbformat import NotebookNode
@@ -26,7 +26,10 @@ lesson's page names under *May be skipped* was left out, all at once, and the re
 exercise may still need the idea, as exercise 1 of lesson 04 needs its section on masks.
 
 **90 minutes: one lesson.** Its plan stands on its page, and in its slides; for a first class it is lesson 04. The
-exercises after the first are homework.
+exercises after the first are homework. Who begins with 04 needs three things from the lessons before it: a picture is
+cut into patches; each becomes a vector of D numbers, a token, so that a batch is (B, N, D); one more token joins, and
+each is told its place. *The map* of lesson 00 says this with one picture, in a few minutes: make both, `OUT 00 04`, and
+take them from what is in hand. Your students need `nn.Linear` and `nn.Module`, too.
 
 **Half a day: from pixels to logits.** Lessons 00, 01, 04, 05 and 07, each without the sections that may be skipped
 (but 04 with its masks): {day} minutes to read, and exercise 1 of each ({first} minutes). Let them run the cells
@@ -34,8 +37,6 @@ themselves, and ask each *Predict* in the room before anybody runs the next cell
 
 **Four weeks: all of it.** Exercises are homework, handed in lesson by lesson.
 
-| week | lessons | read | exercises |
-| --- | --- | --- | --- |
 {weeks}
 """
 WEEKS = {"1: tokens": "00 01 02 03", "2: model": "04 05 06 07", "3: training": "08 09", "4: beyond": "10 11 12 13 14"}
@@ -52,23 +53,32 @@ def under(notebook: NotebookNode, heading: str) -> str:
     return "\n\n".join(cell.source for cell in section.cells if cell.cell_type == "markdown")
 
 
-def misunderstandings(notebook: NotebookNode, gone: list[str]) -> Iterator[str]:
-    """What people guess before they know, and what their first answers to the exercises do."""
+def guesses(notebook: NotebookNode, gone: list[str]) -> Iterator[tuple[str, ...]]:
+    """What people guess before they know: the section, the question, what is right, a usual guess and what to say."""
     for section in sections(notebook):
         behind = " (behind the end)" * (section.heading in gone or section.heading.startswith(HOME))
         code = "\n".join(cell.source for cell in section.cells if cell.cell_type == "code")
         for name in re.findall(r'checks\.predict\("([\w-]+)"', code):
             entry = table()[name]
             wrong = entry["wrong"][0]
-            guess = wrong.get(
-                "guess", f"{'above' if 'above' in wrong else 'below'} {wrong.get('above', wrong.get('below'))}"
-            )
-            right = f"*Right:* **{entry['answer']}** {entry.get('unit', '')}".strip()
-            asked = f"*{section.heading}*{behind}: {question(name, notebook)}"
-            yield f"{asked} {right}. *Guess {guess}:* {wrong['because']}"
+            bound = "above" if "above" in wrong else "below"
+            guess = wrong.get("guess", f"{bound} {wrong.get(bound)}")
+            right = f"**{entry['answer']}** {entry.get('unit', '')}".strip()
+            where = f"*{section.heading}*{behind}: {question(name, notebook)}"
+            yield where, right, guess, wrong["because"]
+
+
+def first_answers(notebook: NotebookNode) -> Iterator[tuple[str, str]]:
+    """What first answers to an exercise do wrong: its heading and the three mistakes that stand first."""
     for heading, _, check in exercises(notebook):
         exercise = checks.EXERCISES[re.match(r"checks\.(\w+)", check.source)[1]]
-        yield f"{heading}: " + " / ".join([*dict.fromkeys(edit.sentence for edit in exercise.edits)][:3])
+        yield heading, " <br> ".join([*dict.fromkeys(edit.sentence for edit in exercise.edits)][:3])
+
+
+def tabled(head: str, rows: Iterable[tuple]) -> str:
+    """A table in Markdown."""
+    lines = [" | ".join(str(cell).replace("|", "\\|") for cell in row) for row in rows]
+    return "\n".join(f"| {line} |" for line in [head, " | ".join("---" for _ in head.split("|")), *lines])
 
 
 def question(name: str, notebook: NotebookNode) -> str:
@@ -111,16 +121,23 @@ def about(path: Path, beside: Path) -> str:
             f"{times['minutes_to_read']} minutes to read, {times['minutes_of_exercises']} for the exercises "
             f"({points} points), {times['seconds_to_run']:.0f} s to run. Before it: {needs[1] if needs else 'none.'}",
             "**Afterwards your students can explain**\n\n" + listed(re.findall(r"^- (.+)", recap, re.MULTILINE)),
-            "**90 minutes**, as on the slides\n\n| minutes | what |\n| ---: | --- |\n"
-            + "\n".join(f"| {minutes} | {what} |" for minutes, what in rows),
+            "**90 minutes**, as on the slides; in those on the right your students run the cells, guess, or write\n\n"
+            + tabled("minutes | what | theirs", rows),
             f"**May be skipped** ({round(saved(path))} minutes of reading in all): " + "; ".join(marked),
-            "**Usual misunderstandings**\n\n"
-            + listed([*misunderstandings(notebook, gone)])
-            + f'\n\n<a href="catalogue.html#lesson-{path.stem[:2]}-{path.stem.replace("_", "-")}">All its mistakes</a>',
+            "**Usual misunderstandings**: guesses\n\n"
+            + tabled("asked | right | usual guess | what to say", guesses(notebook, gone)),
+            "**Usual misunderstandings**: first answers to the exercises\n\n"
+            + tabled("exercise | what they do", first_answers(notebook)),
+            f'<a href="catalogue.html#{anchor(path)}">All its mistakes</a>',
             f"**What to ask**\n\n{questions.strip()}\n\n<details>{answers.split('**Next:**')[0].strip()}",
             solutions(notebook),
         ]
     )
+
+
+def anchor(path: Path) -> str:
+    """A lesson's place in the catalogue."""
+    return f"lesson-{path.stem[:2]}-{path.stem.replace('_', '-')}"
 
 
 def saved(path: Path) -> float:
@@ -144,14 +161,13 @@ def plans() -> str:
     day = chosen(["00", "01", "04", "05", "07"])
     masks = next(s.minutes for s in sections(read(*chosen(["04"]))) if s.heading in IDEAS)
     weeks = [
-        f"| {week} | {', '.join(numbers.split())} | {sum(map(read_of.get, numbers.split()))} | "
-        f"{sum(map(do.get, numbers.split()))} |"
-        for week, numbers in WEEKS.items()
+        (week, ", ".join(n), sum(map(read_of.get, n)), sum(map(do.get, n)))
+        for week, n in ((week, numbers.split()) for week, numbers in WEEKS.items())
     ]
     return PLANS.format_map({
         "day": round(masks + sum(times[path.stem]["minutes_to_read"] - saved(path) for path in day)),
         "first": sum(first_exercise(read(path)) for path in day),
-        "weeks": "\n".join(weeks),
+        "weeks": tabled("week | lessons | read | exercises", weeks),
     })  # fmt: skip
 
 
@@ -161,8 +177,14 @@ def make(lessons: list[Path], folder: Path) -> None:
         "index": "\n\n".join(["# For the instructor", *(about(lesson, folder.parent) for lesson in lessons)]),
         "plans": plans(),
     }
-    for name in ("catalogue", "fieldguide"):
-        written[name] = (ROOT / "vit_tutorial" / "checks" / f"{name}.md").read_text(encoding="utf-8")
+    known = {
+        name: (ROOT / "vit_tutorial" / "checks" / f"{name}.md").read_text(encoding="utf-8")
+        for name in ("catalogue", "fieldguide")
+    }
+    head, *chapters = re.split(r"^(?=## Lesson )", known["catalogue"], flags=re.MULTILINE)
+    chapters = {path: next(text for text in chapters if f"({path.name})" in text.replace("/", "(")) for path in lessons}
+    links = [f"- [{path.stem}](#{anchor(path)})" for path in lessons]
+    written |= known | {"catalogue": "\n".join([head, *links, "", *chapters.values()])}
     titles = {name: re.match(r"# (.+)", text)[1] for name, text in written.items()}
     for name, text in written.items():
         body = Words(name, {}).render(text)

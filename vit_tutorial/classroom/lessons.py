@@ -10,6 +10,8 @@ ROOT = Path(__file__).parents[2]
 NOTEBOOKS = ROOT / "notebooks"
 FOLDED = {"jupyter": {"source_hidden": True}, "cellView": "form"}  # in JupyterLab, and in Colab
 
+LINK = re.compile(r"((?<!!)\[([^]]+)\]\((?!https?:|#)([^)]+)\))")  # to a file
+
 
 class Refused(Exception):
     """What cannot be done, in one line."""
@@ -27,6 +29,17 @@ def chosen(numbers: list[str]) -> list[Path]:
 
 def read(path: Path) -> NotebookNode:
     return nbformat.read(path, as_version=4)
+
+
+def alone(path: Path, lessons: list[Path]) -> NotebookNode:
+    """A lesson where only these lessons are: a link to anything else on the disk is its words alone."""
+    notebook, there = read(path), {lesson.name for lesson in lessons}
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            for link, words, place in LINK.findall(cell.source):
+                if place not in there:
+                    cell.source = cell.source.replace(link, words)
+    return notebook
 
 
 def title(notebook: NotebookNode) -> str:

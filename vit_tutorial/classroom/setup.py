@@ -16,7 +16,9 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 
 from . import student
+from .cells import Words
 from .lessons import ROOT
+from .pages import TEMPLATES, style
 
 PACKED = '''"""Exercises, packed so that nobody reads a solution by accident."""
 
@@ -97,4 +99,6 @@ def make(lessons: list[Path], folder: Path) -> None:
     (folder / "constraints.txt").write_text(constraints(), encoding="utf-8")
     (folder / "lessons").mkdir()
     student.make(lessons, folder / "lessons")
-    (folder / "SET-UP.md").write_text(SET_UP.format(wheel=wheel.name), encoding="utf-8")
+    body = Words("SET-UP", {}).render(SET_UP.format(wheel=wheel.name))
+    sheet = TEMPLATES.get_template("sheet.html").render(title="Set up for the lessons", style=style(), body=body)
+    (folder / "SET-UP.html").write_text(sheet, encoding="utf-8")

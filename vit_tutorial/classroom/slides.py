@@ -29,7 +29,7 @@ from .pages import SITE, TEMPLATES
 from .sections import Section, sections
 
 REVEAL = Path(sphinx_revealjs.__file__).parent / "_static" / "revealjs"
-TALKING = 1.4  # a section is read in a minute and said, with its code and its pictures, in this
+TALKING = 1.4  # what is read in a minute is said, and its cells are run by everybody, in this
 OPENING, IN_HAND, ENDING = 10, 10, 10  # minutes; of the 90 at least so many are left in hand
 HOME = ("From memory", "Extra")
 STUB = re.compile(r'\s*<span class="c1">### BEGIN SOLUTION')
@@ -63,28 +63,35 @@ def make(lessons: list[Path], folder: Path) -> None:
     shutil.copy(REVEAL / "LICENSE", folder / "reveal-LICENSE.txt")
 
 
-def talking(section: Section) -> int:
-    """The minutes that a section takes in class: to say it, and one for each *Predict*."""
-    return max(1, round(TALKING * section.minutes)) + sum(c.source.startswith("checks.predict(") for c in section.cells)
+def talking(section: Section) -> tuple[int, int]:
+    """The minutes that a section takes in class; and those that are the students': to run it, and a *Predict* each."""
+    guesses = sum(cell.source.startswith("checks.predict(") for cell in section.cells)
+    both = max(1, round(TALKING * section.minutes)) + guesses
+    return both, both - max(1, round(section.minutes))
 
 
-def plan(notebook: NotebookNode, lesson: str) -> tuple[list[tuple[int, str]], list[str]]:
-    """90 minutes as rows of minutes and words, and the headings left out: the last ones that may be, until it fits."""
+def plan(notebook: NotebookNode, lesson: str) -> tuple[list[tuple[int, str, int]], list[str]]:
+    """90 minutes as rows of minutes, words and the students' own minutes; and the headings left out.
+
+    These are the last ones that may be skipped, until it fits.
+    """
     (name, card, _), *_ = exercises(notebook)
     first, story = int(re.search(r"· (\d+) minutes", card.source)[1]), sections(notebook)[1:]
-    rows = {s.heading: talking(s) + first * (card in s.cells) for s in story if not s.heading.startswith(HOME)}
+    rows = {s.heading: talking(s) for s in story if not s.heading.startswith((*HOME, "Recap"))}
+    for section in story:
+        if card in section.cells and section.heading != "Your turn":  # an exercise in the middle of the story
+            rows[section.heading] = tuple(minutes + first for minutes in rows[section.heading])
     rows = {name if heading == "Your turn" else heading: minutes for heading, minutes in rows.items()}
-    rows |= {name: first} if name in rows else {}  # its card is read by those who do it
-    del rows["Recap"]
+    rows |= {name: (first, first)} if name in rows else {}  # its card is read by those who do it
     gone, room = [], 90 - OPENING - ENDING - IN_HAND
     for heading in reversed(data.result("skippable")[lesson]):
-        if sum(rows.values()) > room:
+        if sum(minutes for minutes, _ in rows.values()) > room:
             del rows[heading]
             gone.insert(0, heading)
-    timed = [(OPENING, "everybody opens the lesson and runs its first cells")]
-    timed += [(minutes, heading) for heading, minutes in rows.items()]
-    timed.append((ENDING, "recap, and <i>Test yourself</i>"))
-    return [*timed, (90 - sum(minutes for minutes, _ in timed), "in hand: questions, slow machines")], gone
+    timed = [(OPENING, "everybody opens the lesson and runs its first cells", OPENING)]
+    timed += [(minutes, heading, theirs) for heading, (minutes, theirs) in rows.items()]
+    timed.append((ENDING, "recap, and <i>Test yourself</i>", ENDING // 2))
+    return [*timed, (90 - sum(row[0] for row in timed), "in hand: questions, slow machines", 0)], gone
 
 
 def deck(notebook: NotebookNode, words: Words, pictures: Path) -> dict:
@@ -98,7 +105,7 @@ def deck(notebook: NotebookNode, words: Words, pictures: Path) -> dict:
         if part.kind == "words" and re.match("<h[12]", part.html):
             columns.append((found[len(columns)].heading, []))
         columns[-1][1].append(part)
-    timed = {heading: minutes for minutes, heading in rows} | {found[0].heading: OPENING, "Recap": ENDING}
+    timed = {heading: minutes for minutes, heading, _ in rows} | {found[0].heading: OPENING, "Recap": ENDING}
     for heading, cells in columns:
         if heading == "Your turn":  # exercise 1 is done in class; how the notebook's editions differ is not said
             cells[0].html = re.sub(r"(?<=</h2>).*?(?=<h3)", "", cells[0].html, flags=re.DOTALL)

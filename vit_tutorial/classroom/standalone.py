@@ -24,7 +24,7 @@ from packaging.utils import canonicalize_name
 
 from .. import data, files
 from . import setup, student
-from .lessons import FOLDED, ROOT, Refused, read
+from .lessons import FOLDED, ROOT, Refused, alone
 
 LARGEST = 20e6  # bytes: what Colab opens
 MESSAGE = 4_000_000  # bytes in a cell: JupyterLab cannot send its kernel more than 10 MB at a time
@@ -161,7 +161,7 @@ def make(lessons: list[Path], folder: Path) -> None:
         for kind, (paths, content) in editions.items():
             (folder / kind).mkdir()
             for path in paths:
-                written = nbformat.writes(standalone(read(path), content)).encode()
+                written = nbformat.writes(standalone(alone(path, lessons), content)).encode()
                 if len(written) > LARGEST:
                     raise Refused(f"{path.name}: {len(written) / 1e6:.1f} MB as one file, expected {LARGEST / 1e6:.0f}")
                 files.write(folder / kind / path.name, written)

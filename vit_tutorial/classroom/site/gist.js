@@ -2,11 +2,12 @@
 // is bold) and what concludes ("So ..."), or else its first sentences; after a picture or an output its last one, too;
 // and a last one that leads (with its colon) to the code below it. What leans on the sentence before it ("It ...")
 // brings it along. A question stays whole, with all that is needed to answer it.
-const SENTENCE = /(?:(?<=[.?!])|(?<=[.?!][)”"])|(?<=[.?!]<\/strong>))\s+(?=[A-Z(<“"[])/;
+const SENTENCE = /(?:(?<=[.?!])|(?<=[.?!][)”"])|(?<=[.?!]<\/(?:strong|span)>))\s+(?=[A-Z(<“"[])/;
 const ASIDE = /\s+\((?:[^()<>\s]+\s+){3,}[^()<>]+\)/g; // and not what is called with arguments
 const UNSAID = /^(You need|Why it matters:|Next:|About \d+ minutes)/;
 const LEANS = /^((Its?|That|They|Their|This|These|Those)\b|(Each|One|Both|All|None) of them\b|The others?\b)|\bthis\.$/;
 const CONCLUDES = /^(So|Therefore)\b/;
+const NOTEBOOK = /folded cell|this card\b/; // what is said of the notebook's own page
 const WORDS = { paragraph: 34, only: 45, first: 20, question: 85, item: 30, hole: 9 };
 
 const count = (text, of) => text.split(of).length - 1;
@@ -53,10 +54,21 @@ function told(html, asks, { first, only, after }) { // what stays of a paragraph
   return asks ? text : text.replace(ASIDE, "");
 }
 
+function around(node, tell) { // a paragraph with its formulas: they stay, and the words between them are told
+  const pieces = [""];
+  for (const one of node.childNodes) {
+    const formula = one.nodeType === Node.ELEMENT_NODE && one.matches(".formula");
+    const html = one.outerHTML ?? one.textContent.replace(/&/g, "&amp;").replace(/</g, "&lt;");
+    if (formula) pieces.push(html, "");
+    else pieces.push(pieces.pop() + html);
+  }
+  return pieces.map((piece, n) => (n % 2 ? piece : tell(piece.trim()))).join(" ");
+}
+
 function shortened(node, asks, place) { // nothing of what is folded, and of what goes without saying
-  const text = node.textContent.trim(), inner = node.innerHTML;
+  const text = node.textContent.trim();
   if (node.matches("details") || UNSAID.test(text)) return "";
-  if (text === "Test yourself") return `<h3>${inner}</h3>`;
+  if (text === "Test yourself") return `<h3>${node.innerHTML}</h3>`;
   if (text.startsWith("difficulty")) return `<p class="badge">${text}</p>`;
   if (node.matches("ul, ol")) {
     const copy = node.cloneNode(true);
@@ -66,9 +78,11 @@ function shortened(node, asks, place) { // nothing of what is folded, and of wha
     }
     return copy.outerHTML;
   }
-  if (!node.matches("p") || node.querySelector(".formula") || text.startsWith("What:")) return node.outerHTML;
-  const said = told(inner.trim(), asks, place);
-  return said && `<p>${said}</p>`;
+  if (!node.matches("p")) return node.outerHTML;
+  const tell = (html) => (text.startsWith("What:") ? html : told(html, asks, place));
+  const here = (html) => sentences(html.replaceAll(" (folded)", "")).filter((one) => !NOTEBOOK.test(one)).join(" ");
+  const said = around(node, (html) => html && tell(here(html)));
+  return said.trim() && `<p>${said}</p>`;
 }
 
 // A cell's words in blocks: .words for the slide, .asked where a question begins (perhaps on a new slide), .notes for

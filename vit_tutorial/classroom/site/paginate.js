@@ -33,7 +33,11 @@ function end() {
   say(thin());
   const home = bare() ? column.lastElementChild : column.appendChild(document.createElement("section"));
   if (bare()) sheet.remove();
-  else home.append(sheet);
+  else {
+    home.append(sheet);
+    for (const picture of sheet.querySelectorAll("img")) note(element(`<p><b>The picture.</b> ${picture.alt}</p>`));
+    if (!notes.length) note(element("The lesson says no more here than this slide."));
+  }
   home?.append(...notes.splice(0));
 }
 
