@@ -4,8 +4,8 @@
     uv run --extra test python benchmarks/ladder.py --rounds 5
 
 All rungs run in turn, round by round, so that a slow moment hits all alike; "SDPA again" is the control, the same
-model a second time. Written to benchmarks/results/ladder.json under the machine's name and its number of threads,
-beside what is known of others: per rung the seconds of each round, and the pictures of a round.
+model a second time. Written to benchmarks/results/ladder.json under the machine's name, its instructions and its number
+of threads, beside what is known of others: per rung the seconds of each round, and the pictures of a round.
 """
 
 import argparse
@@ -123,7 +123,8 @@ def main() -> None:
             samples |= speed.race({name: work for name, (_, work) in works.items()}, rounds)
             pictures |= {name: number for name, (number, _) in works.items()}
     known = data.result("ladder")["machines"] if (data.RESULTS / "ladder.json").exists() else {}
-    place = "GPU" if device == "cuda" else f"{about['threads']} thread" + "s" * (about["threads"] > 1)
+    threads = f"{about['threads']} thread" + "s" * (about["threads"] > 1)
+    place = "GPU" if device == "cuda" else f"{torch.backends.cpu.get_cpu_capability()}, {threads}"
     seconds = {name: [round(s, 7) for s in times] for name, times in samples.items()}
     known[f"{about['device']}, {place}"] = {"machine": about, "pictures": pictures, "seconds": seconds}
     store("ladder", {"tokens": TOKENS, "machines": known})

@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -63,12 +64,12 @@ def ratio(ours: list[float], theirs: list[float]) -> tuple[float, float, float]:
 
 
 def matmul_rate(m: int, k: int, n: int, dtype=torch.float32, device="cpu", rounds: int = 10) -> float:
-    """FLOP per second of this machine's product of (m, k) and (k, n): the best of `rounds`.
+    """FLOP per second of this machine's product of (m, k) and (k, n), laid out as a layer has it: the best of `rounds`.
 
     A product of these has 2 m k n operations: a multiplication and an addition for each term of each sum.
     """
-    a, b = torch.randn(m, k, device=device).to(dtype), torch.randn(k, n, device=device).to(dtype)
-    return 2 * m * k * n / min(race({"product": lambda: a @ b}, rounds)["product"])
+    a, b = torch.randn(m, k, device=device).to(dtype), torch.randn(n, k, device=device).to(dtype)
+    return 2 * m * k * n / min(race({"product": lambda: F.linear(a, b)}, rounds)["product"])
 
 
 def memory_rate(device="cpu", rounds: int = 10) -> float:
