@@ -64,7 +64,7 @@ def ratio(ours: list[float], theirs: list[float]) -> tuple[float, float, float]:
 
 
 def matmul_rate(m: int, k: int, n: int, dtype=torch.float32, device="cpu", rounds: int = 10) -> float:
-    """FLOP per second of this machine's product of (m, k) and (k, n), laid out as a layer has it: the best of `rounds`.
+    """FLOP per second of a product of (m, k) and (k, n), as in a layer: the best of `rounds`.
 
     A product of these has 2 m k n operations: a multiplication and an addition for each term of each sum.
     """
