@@ -205,11 +205,9 @@ def test_the_student_edition(room, tmp_path):
 
 def test_a_lesson_alone_links_to_no_file_that_does_not_come_along():
     first, second = chosen(["04", "05"])
-    alone_, both = (
-        "\n".join(cell.source for cell in alone(first, lessons).cells) for lessons in ([first], [first, second])
-    )
-    assert "**Next:** 05_encoder: the rest" in alone_ and "**Next:** [05_encoder](05_encoder.ipynb)" in both
-    assert not LINK.search(alone_) and "](https://arxiv.org" in alone_
+    one, both = ("\n".join(c.source for c in alone(first, there).cells) for there in ([first], [first, second]))
+    assert "**Next:** 05_encoder: the rest" in one and "**Next:** [05_encoder](05_encoder.ipynb)" in both
+    assert not LINK.search(one) and "](https://arxiv.org" in one
 
 
 def test_every_check_of_every_lesson_can_be_judged():

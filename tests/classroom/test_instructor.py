@@ -102,6 +102,9 @@ def test_one_command_makes_what_is_asked_for(tmp_path):
     assert re.findall(r"^(\w+) +1 lessons +[\d.]+ s +[\d.]+ MB$", said, re.M) == parts
     index = tmp_path / "new" / "class" / "instructor" / "index.html"
     links = re.findall(r'href="(\.\./[^"]+)"', index.read_text())
+    catalogue = index.with_name("catalogue.html").read_text()
+    assert re.findall(r"<h2[^>]*><a[^>]*>Lesson (\d\d)", catalogue) == ["02"]
+    assert 'href="#lesson-02-02-cls-token"' in catalogue and 'id="lesson-02-02-cls-token"' in catalogue
     assert len(links) == 2 and all((index.parent / link).is_file() for link in links)
     assert [path.name for path in (tmp_path / "new").iterdir()] == ["class"]
 

@@ -182,9 +182,11 @@ def make(lessons: list[Path], folder: Path) -> None:
         for name in ("catalogue", "fieldguide")
     }
     head, *chapters = re.split(r"^(?=## Lesson )", known["catalogue"], flags=re.MULTILINE)
-    chapters = {path: next(text for text in chapters if f"({path.name})" in text.replace("/", "(")) for path in lessons}
+    wanted = tuple(f"## Lesson {path.stem[:2]}:" for path in lessons)
     links = [f"- [{path.stem}](#{anchor(path)})" for path in lessons]
-    written |= known | {"catalogue": "\n".join([head, *links, "", *chapters.values()])}
+    written |= known | {
+        "catalogue": "\n".join([head, *links, "", *(text for text in chapters if text.startswith(wanted))])
+    }
     titles = {name: re.match(r"# (.+)", text)[1] for name, text in written.items()}
     for name, text in written.items():
         body = Words(name, {}).render(text)

@@ -34,8 +34,8 @@ SET_UP = """# Set up for the lessons
 
 Do this at home: it takes a good network, some minutes, and room on the disk: about 6 GB on Linux with the GPU's
 libraries, 1.5 to 2 GB elsewhere. You need Python 3.12, 3.13 or 3.14, on Linux, on Windows (not on ARM), or on a Mac
-with Apple's own chip and macOS 14; for all others there is Colab, or the folder `pages`. In this folder, on a command
-line:
+with Apple's own chip and macOS 14 or newer; for all others there is Colab, or the folder `pages`. In this folder, on a
+command line:
 
     python -m venv class             (python3 or py, if there is no python)
     source class/bin/activate        (on Windows: class\\Scripts\\activate)

@@ -79,7 +79,7 @@ def plan(notebook: NotebookNode, lesson: str) -> tuple[list[tuple[int, str, int]
     first, story = int(re.search(r"· (\d+) minutes", card.source)[1]), sections(notebook)[1:]
     rows = {s.heading: talking(s) for s in story if not s.heading.startswith((*HOME, "Recap"))}
     for section in story:
-        if card in section.cells and section.heading != "Your turn":  # an exercise in the middle of the story
+        if card in section.cells and section.heading != "Your turn":  # lesson 14: it belongs to a section
             rows[section.heading] = tuple(minutes + first for minutes in rows[section.heading])
     rows = {name if heading == "Your turn" else heading: minutes for heading, minutes in rows.items()}
     rows |= {name: (first, first)} if name in rows else {}  # its card is read by those who do it

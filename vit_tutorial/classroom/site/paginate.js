@@ -33,11 +33,7 @@ function end() {
   say(thin());
   const home = bare() ? column.lastElementChild : column.appendChild(document.createElement("section"));
   if (bare()) sheet.remove();
-  else {
-    home.append(sheet);
-    for (const picture of sheet.querySelectorAll("img")) note(element(`<p><b>The picture.</b> ${picture.alt}</p>`));
-    if (!notes.length) note(element("The lesson says no more here than this slide."));
-  }
+  else home.append(sheet);
   home?.append(...notes.splice(0));
 }
 
@@ -170,8 +166,17 @@ function split(block) { // its parts one by one; they appear together, as the wh
   }
 }
 
+function aside(html) {
+  return Object.assign(document.createElement("aside"), { className: "notes", innerHTML: html });
+}
+
 function note(block) {
-  notes.push(Object.assign(document.createElement("aside"), { className: "notes", innerHTML: block.innerHTML }));
+  notes.push(aside(block.innerHTML));
+}
+
+function describe(slide) { // when all is in its place: what its pictures show, and that nothing else is said
+  for (const picture of slide.querySelectorAll("img")) slide.append(aside(`<p><b>The picture.</b> ${picture.alt}</p>`));
+  if (!slide.querySelector("aside")) slide.append(aside("The lesson says no more here than this slide."));
 }
 
 function* shown(section) { // its blocks; what comes after a question comes click by click
@@ -207,6 +212,7 @@ for (const section of [...lesson.children]) {
   const { name, minutes } = section.dataset, sheets = [...column.querySelectorAll("section")];
   if (!sheets.length) column.remove();
   for (const [n, one] of sheets.entries()) {
+    describe(one);
     one.dataset.name = minutes ? `${name} · ${minutes} min` : name;
     one.dataset.timing = Math.round((60 * (minutes || 0)) / sheets.length);
     if (!n && minutes && one.querySelector("h2")) one.querySelector("h2").dataset.minutes = `${minutes} min`;
