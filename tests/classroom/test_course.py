@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 import sys
+import zipfile
 
 import nbformat
 import pytest
@@ -149,8 +150,26 @@ def test_feedback_names_the_mistakes_and_the_points(graded):
     assert f"feature_map: (1) {two[0]} (2) {two[1]}" in said["bert"] and "0.5 of 2 points" in said["bert"]
     assert "nothing is written yet" in said["cleo"] and "no end after 10 s" in said["finn"]
     assert not any("Traceback (most" in text for text in said.values())
-    assert "Anna_A_77: 7 of 7 points Exercise 1" in said["Anna_A_77"] and "Test cell" not in said["Anna_A_77"]
+    assert "Anna A: 7 of 7 points Exercise 1" in said["Anna_A_77"] and "Test cell" not in said["Anna_A_77"]
     assert "Exercise 3" in said["Anna_A_77"] and "From memory" not in said["Anna_A_77"]  # the exercises alone
+
+
+def test_who_sent_nothing_that_could_be_graded_gets_a_page_that_says_why(graded):
+    emil, gina = (words(page(graded[0], name)) for name in ("emil", "gina"))
+    assert "emil: no points yet" in emil and f"{LESSON}.ipynb: no notebook" in emil
+    assert "a notebook, but not 02 · A token that belongs to no patch" in gina
+
+
+def test_what_came_from_moodle_goes_back_to_it(graded):
+    with open(graded[0] / "grades" / f"{LESSON}-moodle.csv", encoding="utf-8", newline="") as file:
+        rows = {row["Identifier"]: (row["Full name"], float(row["Grade"])) for row in csv.DictReader(file)}
+    assert rows == {"Participant 1": ("Bo", 7), "Participant 2": ("Bo", 0), "Participant 77": ("Anna A", 7)}
+    with zipfile.ZipFile(graded[0] / "grades" / f"{LESSON}-moodle.zip") as packed:
+        names = {name.partition("/")[0]: packed.read(name).decode() for name in packed.namelist()}
+        assert all(name.endswith("-feedback.html") for name in packed.namelist())
+    assert {*names} == {f"{name}_assignsubmission_file_" for name in ("Anna A_77", "Bo_1", "Bo_2")}
+    assert "nothing is written yet" in words(names["Bo_2_assignsubmission_file_"])
+    assert f"Moodle    {graded[0] / 'grades' / LESSON}-moodle.zip" in graded[1].splitlines()
 
 
 def sentences():

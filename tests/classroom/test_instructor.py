@@ -75,7 +75,8 @@ def test_a_wrong_guess_stands_beside_what_is_right_and_where(tmp_path):
     assert "\n| Exercise 1 · Look into another set | " in part
     skipped = part[part.index("**May be skipped**") :]
     assert (
-        "*What a token may not look at* (exercise 1 needs its idea); " in skipped and "*Why divide by √d?*; " in skipped
+        "*What a token may not look at* (its code; who does exercise 1 needs its idea); " in skipped
+        and "*Why divide by √d?*; " in skipped
     )
     assert "*Break it* (not in the 90 minutes)\n\n**Usual" in skipped
     assert "lesson 00" not in part.partition("**Usual")[0].partition("**90 minutes**")[2]

@@ -1,17 +1,18 @@
 """The slides: what stands on them, and that it fits."""
 
 import re
+from html import unescape
 from pathlib import Path
 
 import pytest
 from bs4 import BeautifulSoup
 
-from vit_tutorial import data
+from vit_tutorial import checks, data
 from vit_tutorial.classroom import instructor
 from vit_tutorial.classroom.cells import Part
 from vit_tutorial.classroom.lessons import NOTEBOOKS, chosen, is_check, read
 from vit_tutorial.classroom.sections import sections
-from vit_tutorial.classroom.slides import IN_HAND, blocks, plan
+from vit_tutorial.classroom.slides import IN_HAND, blocks, for_students, plan
 
 LESSONS = [path.stem for path in chosen([])]
 
@@ -85,6 +86,7 @@ def test_each_section_is_a_column_and_no_solution_no_check_and_no_proof_is_there
         cards = [check.metadata.nbgrader.points for check in filter(is_check, lesson.cells)]
         badges = re.findall(r"difficulty \d of 5 · \d+ minutes · (\d+) points", text)
         assert badges == [str(points) for points in cards] and len(cards) >= 2
+        assert len(soup.select(".notes.ours")) >= 2 * len(cards)  # our solutions and the usual mistakes
         questions = sum(cell.source.startswith("checks.predict(") for cell in lesson.cells)
         assert len(soup.select(".asks")) == len(soup.select(".answer")) == questions
 
@@ -118,13 +120,33 @@ def test_questions_have_answers_for_the_lecturer_and_checks_end_a_card():
         Part(
             "solution", '<pre>def h(x):\n    <span class="c1">### BEGIN SOLUTION</span>\n    return 1</pre></div>', ""
         ),
-        Part("check", "", ""),
+        Part("check", '<span class="n">checks</span>.<span>mlp</span>(h)', ""),
     ]
     found = list(blocks(shown))
     assert found[:3] == [("words", "a"), ("cell", "b"), ("words asks", "<p>c</p>")]
     assert found[3][0] == "notes answer" and "Answer: [4, 4, 0, 0]" in found[3][1] and "[2, 2, 0, 0]" in found[3][1]
     signature = ("cell signature", "<pre>def h(x):</pre></div>")
-    assert found[4:] == [("cell", "<figure>f</figure>"), signature, ("done", "")]
+    assert found[4:6] == [("cell", "<figure>f</figure>"), signature]
+    assert found[6][0] == "notes ours" and "Our solution" in found[6][1] and "return 1" in found[6][1]
+    assert found[7][0] == "notes ours" and checks.mlp.edits[0].sentence in unescape(found[7][1])
+    assert found[8:] == [("done", "")]
+
+
+def test_students_get_the_slides_without_what_the_notes_give_away(made, tmp_path):
+    for_students(made / "slides", tmp_path / "lent")
+    for stem in LESSONS:
+        ours, lent = (
+            BeautifulSoup((folder / f"{stem}.html").read_text(encoding="utf-8"), "html.parser")
+            for folder in (made / "slides", tmp_path / "lent")
+        )
+        assert all(note.get_text().strip() for note in ours.select(".ours, .answer"))
+        assert not any(note.get_text().strip() for note in lent.select(".ours, .answer"))
+        for note in ours.select(".ours, .answer"):
+            note.clear()
+        for note in lent.select(".ours, .answer"):
+            note.clear()
+        assert ours == lent  # the rest is as it was
+    assert "BEGIN SOLUTION" not in (made / "slides" / "04_attention.html").read_text(encoding="utf-8")
 
 
 SEVEN = "One two three four five six seven. "
@@ -171,7 +193,7 @@ def test_a_paragraph_is_cut_and_said_in_full(talk, full, slide, after):
         words,
         *notes,
         ["words", "<p>b</p>"],
-        ["notes", "<details>hint</details>"],
+        ["notes", '<details open="">hint</details>'],
     ]
 
 

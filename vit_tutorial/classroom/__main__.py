@@ -1,6 +1,6 @@
 """Everything for a class in one folder: python -m vit_tutorial.classroom OUT [04 ...] [--only pages slides]
 
-OUT must not exist yet. It is written as a whole or not at all. Needs the extra `lab`; TEACHING.md says what to do
+OUT must not exist yet. It is written as a whole or not at all. Needs the extra `classroom`; TEACHING.md says what to do
 with it.
 """
 
@@ -24,7 +24,6 @@ PARTS = {  # the folder that it fills: the module whose make(lessons, folder) do
     "slides": "slides",
     "instructor": "instructor",
 }
-STICK = {"pages": "students", "slides": "."}  # what else goes into usb/, if it is made
 
 
 def size(folder: Path) -> float:
@@ -44,9 +43,12 @@ def make(out: Path, numbers: list[str], parts: list[str]) -> None:
             print(f"{part:12}", end="", flush=True)
             importlib.import_module(f".{PARTS[part]}", __package__).make(lessons, folder)
             print(f"{len(lessons):3} lessons {time.perf_counter() - start:7.1f} s {size(folder):7.1f} MB", flush=True)
-        for part in {*STICK} & {*parts} if "usb" in parts else ():
-            shutil.copytree(folder.parent / part / STICK[part], folder.parent / "usb" / part)
-        os.replace(folder.parent, out)
+        made, usb = folder.parent, folder.parent / "usb"
+        if {"usb", "pages"} <= {*parts}:
+            shutil.copytree(made / "pages" / "students", usb / "pages")
+        if {"usb", "slides"} <= {*parts}:
+            importlib.import_module(".slides", __package__).for_students(made / "slides", usb / "slides")
+        os.replace(made, out)
 
 
 def main() -> None:
@@ -63,7 +65,7 @@ def main() -> None:
         make(arguments.out.resolve(), arguments.lessons, arguments.only)
     except (Refused, ModuleNotFoundError) as error:
         lacking = isinstance(error, ModuleNotFoundError)
-        sys.exit(f"\n{error}" + "; the extra `lab` has it: uv run --extra lab python -m ..." * lacking)
+        sys.exit(f"\n{error}" + "; the extra `classroom` has it: uv run --extra classroom python -m ..." * lacking)
 
 
 if __name__ == "__main__":

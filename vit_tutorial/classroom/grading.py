@@ -10,6 +10,7 @@ from nbclient.exceptions import CellTimeoutError, DeadKernelError
 from nbconvert.preprocessors import CSSHTMLHeaderPreprocessor
 from nbformat import NotebookNode
 from nbformat.v4 import new_markdown_cell, new_output
+from nbgrader.api import Gradebook
 from nbgrader.converters import Autograde, GenerateAssignment
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.preprocessors import Execute, GetGrades, NbGraderPreprocessor
@@ -159,6 +160,9 @@ class OnlyExercises(NbGraderPreprocessor):
             check.metadata.heading = heading
         places = [i for i, cell in enumerate(notebook.cells) if is_check(cell) or HEADING.search(cell.source)]
         notebook.cells = [notebook.cells[0], *notebook.cells[places[0] : places[-1] + 1]]
+        with Gradebook(resources["nbgrader"]["db_url"]) as gradebook:  # the name as it was written
+            known = gradebook.find_student(resources["nbgrader"]["student"])
+            resources["nbgrader"]["name"] = known.last_name or known.id
         for cell in notebook.cells:
             if cell.metadata.get("nbgrader", {}).get("comment") == "No response.":  # the check says so, better
                 del cell.metadata.nbgrader["comment"]

@@ -9,14 +9,14 @@ from pathlib import Path
 
 from nbformat import NotebookNode
 
-from .. import checks, data
+from .. import data
 from ..checks.predict import table
 from .cells import Words
 from .grading import exercises
 from .lessons import ROOT, chosen, is_check, is_solution, read, title
 from .pages import TEMPLATES, style
 from .sections import Section, sections
-from .slides import HOME, plan
+from .slides import HOME, plan, usual
 
 PLANS = """\
 # Plans
@@ -40,7 +40,7 @@ themselves, and ask each *Predict* in the room before anybody runs the next cell
 {weeks}
 """
 WEEKS = {"1: tokens": "00 01 02 03", "2: model": "04 05 06 07", "3: training": "08 09", "4: beyond": "10 11 12 13 14"}
-IDEAS = {"What a token may not look at": "exercise 1 needs its idea"}  # what no code tells
+IDEAS = {"What a token may not look at": "its code; who does exercise 1 needs its idea"}  # what no code tells
 
 
 def listed(lines: list[str]) -> str:
@@ -69,10 +69,9 @@ def guesses(notebook: NotebookNode, gone: list[str]) -> Iterator[tuple[str, ...]
 
 
 def first_answers(notebook: NotebookNode) -> Iterator[tuple[str, str]]:
-    """What first answers to an exercise do wrong: its heading and the three mistakes that stand first."""
+    """Each exercise's heading, and what first answers to it do wrong."""
     for heading, _, check in exercises(notebook):
-        exercise = checks.EXERCISES[re.match(r"checks\.(\w+)", check.source)[1]]
-        yield heading, " <br> ".join([*dict.fromkeys(edit.sentence for edit in exercise.edits)][:3])
+        yield heading, " <br> ".join(f"– {sentence}" for sentence in usual(check.source))
 
 
 def tabled(head: str, rows: Iterable[tuple]) -> str:

@@ -1,11 +1,19 @@
-"""The class report: who is right is counted, and which mistakes how many made. The checks' sentences are the key."""
+"""The class report: who is right is counted, and which mistakes how many made. The checks' sentences are the key.
 
+And what goes back: marks and feedback as Moodle takes them, a page for whoever sent nothing that could be graded.
+"""
+
+import csv
 import statistics
+import zipfile
 from collections import Counter, defaultdict
+from html import escape
 from pathlib import Path
 
 from .grading import SHARES, exercises
+from .hand_ins import MOODLE, Student
 from .lessons import read, title
+from .pages import TEMPLATES, style
 
 
 def verdicts(autograded: Path) -> dict[str, dict]:
@@ -41,3 +49,38 @@ def report(course: Path, lesson: str, names: bool, without: list[str]) -> str:
         who = f" ({', '.join(without)})" * names
         mistakes += ["", "## Nothing to grade", "", f"- {len(without)} × files that are no hand-in of this lesson{who}"]
     return "\n".join([*rows, *mistakes, ""])
+
+
+def nothing_to_grade(course: Path, lesson: str, key: str, student: Student) -> None:
+    """The feedback page of a student whose files are no hand-in says so, and what to send."""
+    heading = title(read(course / "release" / lesson / f"{lesson}.ipynb"))
+    reasons = "".join(f"<li>{escape(reason)}</li>" for reason in student.passed_over)
+    body = f"""<h1>{escape(heading)}</h1>
+<p>{escape(student.name)}: no points yet, because nothing that you handed in could be graded.</p>
+<ul>{reasons}</ul>
+<p>Please hand in the notebook itself, the file that ends in <code>.ipynb</code>, saved, as one file.</p>"""
+    page = course / "feedback" / key / lesson / f"{lesson}.html"
+    page.parent.mkdir(parents=True, exist_ok=True)
+    page.write_text(TEMPLATES.get_template("sheet.html").render(title=heading, style=style(), body=body), "utf-8")
+
+
+def for_moodle(course: Path, lesson: str, found: dict[str, Student]) -> list[Path]:
+    """If hand-ins came from Moodle: its grading worksheet, and its feedback files in one zip.
+
+    Moodle knows a student by the number in the folder's name, in both.
+    """
+    numbers = {key: known[1] for key, student in found.items() if (known := MOODLE.search(student.folder))}
+    pages = {key: page for key in numbers if (page := course / "feedback" / key / lesson / f"{lesson}.html").is_file()}
+    if not numbers:
+        return []
+    sheet, feedback = (course / "grades" / f"{lesson}-moodle.{suffix}" for suffix in ("csv", "zip"))
+    with open(course / "grades" / f"{lesson}.csv", encoding="utf-8", newline="") as file:
+        scores = {row["student_id"]: row["score"] for row in csv.DictReader(file)}
+    with open(sheet, "w", encoding="utf-8", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["Identifier", "Full name", "Grade", "Last modified (grade)"])
+        rows.writerows([f"Participant {number}", found[key].name, scores[key], ""] for key, number in numbers.items())
+    with zipfile.ZipFile(feedback, "w", zipfile.ZIP_DEFLATED) as packed:
+        for key, page in pages.items():
+            packed.write(page, f"{found[key].folder}/{lesson}-feedback.html")
+    return [sheet, feedback]

@@ -54,8 +54,7 @@ Without a network, if there is a folder `wheels-SYSTEM-pyVERSION` here for your 
 
 It works if a lesson's first three code cells run without an error. If the first one says that vit_tutorial is not
 here, JupyterLab was started without the second line above. If all else fails, ask your teacher, and read on in the
-folder `pages`, which needs a browser alone. How to hand in is said at the top of each lesson. (JupyterLab's menu
-*Nbgrader* is your teacher's.)
+folder `pages`, which needs a browser alone. How to hand in is said at the top of each lesson.
 """
 
 

@@ -21,6 +21,7 @@ import sphinx_revealjs
 from nbformat import NotebookNode
 
 from .. import data
+from ..checks import EXERCISES
 from ..checks.predict import table
 from .cells import Part, Words, parts, plain
 from .grading import CARD, exercises
@@ -33,6 +34,8 @@ TALKING = 1.4  # what is read in a minute is said, and its cells are run by ever
 OPENING, IN_HAND, ENDING = 10, 10, 10  # minutes; of the 90 at least so many are left in hand
 HOME = ("From memory", "Extra")
 STUB = re.compile(r'\s*<span class="c1">### BEGIN SOLUTION')
+MARKS = re.compile(r'\n\s*<span class="c1">### (BEGIN|END) SOLUTION</span>')
+OURS = re.compile(r'(<div class="(notes (?:answer|ours))">).*?(</div><!-- \2 -->)', re.DOTALL)
 
 
 @dataclass
@@ -61,6 +64,13 @@ def make(lessons: list[Path], folder: Path) -> None:
     for name in ("dist/reveal.js", "dist/reset.css", "dist/reveal.css", "plugin/notes/notes.js"):
         shutil.copy(REVEAL / name, folder)
     shutil.copy(REVEAL / "LICENSE", folder / "reveal-LICENSE.txt")
+
+
+def for_students(folder: Path, target: Path) -> None:
+    """A copy of the slides whose notes hold no answer and no solution."""
+    shutil.copytree(folder, target)
+    for path in target.glob("[0-9]*.html"):
+        path.write_text(OURS.sub(r"\1\3", path.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 def talking(section: Section) -> tuple[int, int]:
@@ -131,10 +141,19 @@ def blocks(cells: list[Part]) -> Iterator[tuple[str, str]]:
             yield "notes answer", answer(re.search(r"[\w-]+(?=\",)", plain(part.html))[0])
         elif part.kind == "solution":  # what stands above it: the name, the arguments and what comes back
             yield "cell signature", STUB.split(part.html)[0] + "</pre></div>"
+            yield "notes ours", "<p><b>Our solution.</b></p>" + MARKS.sub("", part.html)
         elif part.kind == "check":
+            said = "".join(f"<li>{escape(line)}</li>" for line in usual(part.html))
+            yield "notes ours", f"<p><b>What first answers do.</b></p><ul>{said}</ul>"
             yield "done", ""
         elif part.kind in ("code", "folded") and part.slide != "skip" and html.strip():
             yield "cell", html
+
+
+def usual(check: str) -> list[str]:
+    """What first answers to an exercise do wrong: of the known mistakes those that stand first."""
+    exercise = EXERCISES[re.match(r"checks\.(\w+)", plain(check))[1]]
+    return [*dict.fromkeys(edit.sentence for edit in exercise.edits)][:3]
 
 
 def answer(name: str) -> str:

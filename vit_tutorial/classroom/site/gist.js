@@ -102,7 +102,7 @@ function gist(cell, asks, after = false) {
     const cut = element(slide).textContent.trim() !== node.textContent.trim();
     if (slide) found.push(element(slide, (near && n === first ? "asked" : "words") + (cut ? " cut" : "")));
     if (n === question) found.at(-1).lastElementChild.innerHTML += ' <span class="question">Your guess?</span>';
-    if (cut) found.push(element(full, "notes"));
+    if (cut) found.push(element(full.replaceAll("<details>", "<details open>"), "notes"));
   }
   return found;
 }

@@ -1,0 +1,97 @@
+"""What students hand in: whose file it is, whether it is the lesson, and where nbgrader looks for it."""
+
+import itertools
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import nbformat
+from nbformat import NotebookNode
+
+from .grading import exercises
+from .lessons import Refused, read, title
+
+MOODLE = re.compile(r"_(\d+)_assignsubmission_")  # in the name of a student's folder, behind the name: the participant
+
+
+@dataclass
+class Student:
+    """The name as it was written, the folder handed in, the hand-ins with their times, and why other files are none."""
+
+    name: str
+    folder: str
+    files: list[tuple[float, Path, NotebookNode]] = field(default_factory=list)
+    passed_over: list[str] = field(default_factory=list)
+
+
+def grade_id(cell: NotebookNode) -> str | None:
+    """nbgrader's name of a cell that it knows."""
+    return cell.metadata.get("nbgrader", {}).get("grade_id")
+
+
+def handed_in(path: Path, release: NotebookNode) -> NotebookNode:
+    """A file as a hand-in of the released lesson, with checks that are missing put back at its end."""
+    try:
+        notebook = read(path)
+        ids = {*map(grade_id, notebook.cells)}
+        top = notebook.cells[0].source.partition("\n")[0]
+    except Exception as error:  # a file may hold anything
+        raise Refused("no notebook") from error
+    checks = [check for *_, check in exercises(release)]
+    missing = [check for check in checks if check.metadata.nbgrader.grade_id not in ids]
+    if len(missing) == len(checks) and top != f"# {title(release)}":
+        raise Refused(f"a notebook, but not {title(release)}")
+    pairs = itertools.pairwise(release.cells)
+    answers = {grade_id(before) or grade_id(check): check for before, check in pairs if check in missing}
+    for cell in [*notebook.cells]:  # a check goes back behind its answer, or to the end
+        if check := answers.pop(grade_id(cell), None):
+            notebook.cells.insert(notebook.cells.index(cell) + 1, check)
+    notebook.cells += answers.values()
+    return notebook
+
+
+def student_of(path: Path, folder: Path, lesson: str) -> tuple[str, str]:
+    """Whose file this is: the name of the folder that it lies in, or what its own name says beside the lesson's.
+
+    As a name for a folder, with Moodle's number behind it if there is one (two students may have one name), and as it
+    is written.
+    """
+    parts = path.relative_to(folder).parts
+    name = parts[0] if len(parts) > 1 else re.sub(rf"(?i)copy of|{lesson}(-copy\d*)?|\(\d+\)", " ", path.stem)
+    name, number, *_ = *MOODLE.split(name), ""
+    if not re.search(r"\w", name):
+        raise Refused("whose is it? Put it into a folder with the student's name")
+    plain = re.sub(r"[^\w.@-]+", "_", name).strip("_-. ")
+    return "_".join(filter(None, [plain, number])), name.strip("_-. ")
+
+
+def place(course: Path, lesson: str, folder: Path) -> dict[str, Student]:
+    """Put each student's newest hand-in where nbgrader looks for it; say what was passed over.
+
+    By the name of their folder all who sent files; those without `files` sent none that is a hand-in.
+    """
+    release = read(course / "release" / lesson / f"{lesson}.ipynb")
+    found: dict[str, Student] = {}
+    for path in sorted(folder.glob(f"*/{lesson}/*.ipynb" if folder == course / "submitted" else "**/*")):
+        where, student = path.relative_to(folder), None
+        if path.is_dir() or any(part.startswith((".", "__")) for part in where.parts):
+            continue
+        try:
+            key, name = student_of(path, folder, lesson)
+            student = found.setdefault(key, Student(name, where.parts[0]))  # known now, even with nothing to grade
+            student.files.append((path.stat().st_mtime, where, handed_in(path, release)))
+        except Refused as reason:
+            print(f"{where}: {reason}; passed over")
+            if student:
+                student.passed_over.append(f"{where.name}: {reason}")
+    for key, student in sorted(found.items()):
+        if not student.files:
+            print(f"{key}: nothing to grade")
+            continue
+        _, where, notebook = max(student.files, key=lambda file: file[0])
+        if len(student.files) > 1:
+            print(f"{key}: {len(student.files)} files; the newest counts, {where}")
+        target = course / "submitted" / key / lesson
+        target.mkdir(parents=True, exist_ok=True)
+        nbformat.write(notebook, target / f"{lesson}.ipynb")
+    return dict(sorted(found.items()))
