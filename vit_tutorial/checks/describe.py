@@ -183,8 +183,14 @@ def called(exercise, case: int, answer: Callable) -> str:
         return f"{name}({', '.join(map(repr, arguments))})"
     own = [f"{tuple(x.shape)}" if isinstance(x, Tensor) else f"{x}" for x in made if not dataclasses.is_dataclass(x)]
     both = [pair for pair in zip(exercise.names, tensors, strict=True) if not dataclasses.is_dataclass(pair[1])]
-    shown = [f"{key} {tuple(x.shape)}" if isinstance(x, Tensor) else f"{key}={x}" for key, x in both]
+    shown = [f"{key} {tuple(x.shape)}" if isinstance(x, Tensor) else f"{key}={in_a_line(x)}" for key, x in both]
     return f"{name}({', '.join(own)}) for " * bool(own) + ", ".join(shown) + ", which is " * bool(shown) + place
+
+
+def in_a_line(value: Any) -> str:
+    """A module of several layers by its name."""
+    first, *more = f"{value}".splitlines() or [""]
+    return f"{first}...)" if more else first
 
 
 def parts(got: dict[str, tuple], want: dict[str, tuple], own: dict[str, str]) -> list[str]:

@@ -151,8 +151,9 @@ class Exercise:
         singles = [(edit.sentence, edit(self.source)) for edit in self.edits]
         fits = [level(got, self.seen(source)) for _, source in singles]
         if not level(got, right) and only_stops(got, right):
-            # two exceptions may have two causes: they are evidence if all say the same, and some cases are right
-            some = any(fact.kind == "result" and not isinstance(fact.value, Exception) for fact in got)
+            # two exceptions may have two causes: they are evidence if all say the same, and not of each case alike
+            right_too = any(fact.kind == "result" and not isinstance(fact.value, Exception) for fact in got)
+            some = right_too or len({*stops(got)}) > 1
             named = [edited for edited, fit in zip(singles, fits, strict=True) if fit and some]
             said = [says for says, source in named if stops(got) == stops(self.seen(source))]
             return said[:1] or describe.difference(self, got, right, answer)

@@ -175,7 +175,7 @@ def configure(c: Config) -> None:
     """nbgrader_config.py of a course calls this."""
     c.GenerateAssignment.preprocessors = [ForStudents, *GenerateAssignment.preprocessors.default_args[0]]
     after = Autograde.autograde_preprocessors.default_args[0][1:]
-    c.Run.extra_arguments = ["--IPKernelApp.log_level=ERROR"]
+    c.Run.extra_arguments = ["--IPKernelApp.log_level=CRITICAL"]
     c.Autograde.autograde_preprocessors = [Run, Marks, *after]
     c.GenerateFeedback.preprocessors = [GetGrades, OnlyExercises, CSSHTMLHeaderPreprocessor]
     c.HTMLExporter.template_name = "exercises"

@@ -7,6 +7,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from ...speed import PeakMemory
+from ..observe import Unfit
 
 
 class PretendedGPU:
@@ -16,7 +17,7 @@ class PretendedGPU:
         self.slower, self.first, self.pause = slower, first, pause
         self.now = self.ready = 0.0
         self.done: dict[str, int] = {}
-        self.pieces = 0
+        self.pieces = self.read = 0
 
     def work(self, name: str, cost: float) -> Callable[[], None]:
         """What queues a piece of `cost` seconds; its first time takes `first` seconds more, and one has a pause."""
@@ -31,6 +32,7 @@ class PretendedGPU:
         return launch
 
     def clock(self) -> float:
+        self.read += 1
         return self.now
 
     def wait(self) -> None:
@@ -41,7 +43,10 @@ def on_a_pretended_gpu(answer: Callable, ours: float, theirs: float, rounds: int
     """What an answer says of two works of so many seconds; the machine: how much slower each time, and its pause."""
     slower, pause = machine
     gpu = PretendedGPU(slower, first=7.0, pause=pause)
-    return answer(gpu.work("ours", ours), gpu.work("theirs", theirs), rounds, gpu.clock, gpu.wait)
+    found = answer(gpu.work("ours", ours), gpu.work("theirs", theirs), rounds, gpu.clock, gpu.wait)
+    if gpu.pieces and not gpu.read:
+        raise Unfit("`clock` is never read, so the seconds come from another clock: this work takes its own time.")
+    return found
 
 
 RACES = [
