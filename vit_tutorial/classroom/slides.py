@@ -35,7 +35,7 @@ OPENING, IN_HAND, ENDING = 10, 10, 10  # minutes; of the 90 at least so many are
 HOME = ("From memory", "Extra")
 STUB = re.compile(r'\s*<span class="c1">### BEGIN SOLUTION')
 MARKS = re.compile(r'\n\s*<span class="c1">### (BEGIN|END) SOLUTION</span>')
-OURS = re.compile(r'(<div class="(notes (?:answer|ours))">).*?(</div><!-- \2 -->)', re.DOTALL)
+GIVEAWAYS = re.compile(r'(<div class="(notes (?:answer|ours))">).*?(</div><!-- \2 -->)', re.DOTALL)
 
 
 @dataclass
@@ -70,7 +70,7 @@ def for_students(folder: Path, target: Path) -> None:
     """A copy of the slides whose notes hold no answer and no solution."""
     shutil.copytree(folder, target)
     for path in target.glob("[0-9]*.html"):
-        path.write_text(OURS.sub(r"\1\3", path.read_text(encoding="utf-8")), encoding="utf-8")
+        path.write_text(GIVEAWAYS.sub(r"\1\3", path.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 def talking(section: Section) -> tuple[int, int]:
