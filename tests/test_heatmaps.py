@@ -1,8 +1,7 @@
-"""Attention over pictures: the same colours everywhere, the right patch in the right place, all files or none."""
+"""Attention over pictures: the same colours everywhere, the right patch in the right place."""
 
 import math
 
-import matplotlib.image
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -11,14 +10,6 @@ from matplotlib.colors import to_rgb
 from PIL import Image
 
 from vit_tutorial import data, heatmaps, plots
-
-CELLS = [(1, 1, (4, 4), 1, 1), (3, 2, (2, 3), 2, 3), (3, 2, (4, 4), 3, 2)]  # channels, images, grid, layers, heads
-
-
-def images_and_maps(channels, images, grid, layers, heads, prefix=1):
-    tokens = grid[0] * grid[1] + prefix
-    maps = torch.randn(layers, images, heads, tokens, tokens).softmax(-1)
-    return torch.rand(images, channels, 4 * grid[0], 4 * grid[1]), maps
 
 
 def test_the_heaviest_patch_shines_and_the_rest_stays_grey():
@@ -78,28 +69,6 @@ def test_the_frame_lies_around_the_query_and_leaves_its_colours_to_see(query):
     assert not changed.any()
 
 
-@pytest.mark.parametrize("cell", CELLS)
-def test_a_sheet_shows_each_layer_and_head_of_each_image_in_its_place(cell):
-    images, maps = images_and_maps(*cell)
-    (_, B, grid, L, h), (H, W) = cell, images.shape[-2:]
-    figure = heatmaps.sheet(images, maps, query=2, grid=grid)
-    page = figure.axes[0].images[0].get_array()
-    for b, layer, head in np.ndindex(B, L, h):
-        top, left = b * (H + 1), (layer * h + head) * (W + 1) + layer  # a gap of one pixel, two between layers
-        tile = heatmaps.overlay(images[b], maps[layer, b, head, 2, 1:].reshape(grid), divmod(1, grid[1]))
-        assert (abs(page[top : top + H, left : left + W] - tile) < 1e-6).all()
-    plt.close(figure)
-
-
-def test_the_class_token_has_no_frame_and_without_one_the_first_patch_has():
-    for prefix, frame in ((1, False), (0, True)):
-        images, maps = images_and_maps(1, 1, (3, 3), 1, 1, prefix)
-        figure = heatmaps.sheet(images, maps, query=0, grid=(3, 3))
-        page = figure.axes[0].images[0].get_array()
-        assert bool((abs(page - to_rgb(plots.BOX)) < 1e-6).all(-1).any()) == frame
-        plt.close(figure)
-
-
 def test_attention_over_takes_a_photo_and_frames_each_query():
     photo, maps = data.photo("cat"), torch.rand(2, 8, 12)
     figure = heatmaps.attention_over(photo, list(maps), [(1, 2), (7, 11)], ["a", "b"])
@@ -107,51 +76,6 @@ def test_attention_over_takes_a_photo_and_frames_each_query():
     for axis, weights, query in zip(figure.axes, maps, [(1, 2), (7, 11)], strict=True):
         assert np.allclose(axis.images[0].get_array(), heatmaps.overlay(photo, weights, query))
     plt.close(figure)
-
-
-@pytest.mark.parametrize("cell", CELLS)
-def test_files_with_one_call(cell, tmp_path):
-    images, maps = images_and_maps(*cell)
-    paths = heatmaps.save(tmp_path / "new", images, maps, query=1, grid=cell[2])
-    assert [path.name for path in paths] == [f"image_{b}_query_1.png" for b in range(cell[1])]
-    pixels = matplotlib.image.imread(paths[0])
-    assert pixels.shape[1] > 800 and (pixels[..., 3] == 1).all()  # opaque
-    assert plt.get_fignums() == []
-
-
-def images_then_maps(images, maps):
-    return torch.rand(images, 1, 8, 8), torch.rand(1, maps, 1, 5, 5)
-
-
-@pytest.mark.parametrize(
-    ("images", "maps"),
-    [
-        images_then_maps(2, 3),
-        images_then_maps(3, 2),
-        (torch.stack([torch.rand(1, 8, 8), torch.full((1, 8, 8), math.nan)]), torch.rand(1, 2, 1, 5, 5)),
-        (torch.rand(2, 1, 8, 8), torch.stack([torch.rand(1, 5, 5), -torch.rand(1, 5, 5)])[None]),
-    ],
-)
-def test_where_one_file_is_refused_none_is_written(images, maps, tmp_path):
-    with pytest.raises(ValueError):
-        heatmaps.save(tmp_path / "new", images, maps, query=0, grid=(2, 2))
-    assert not (tmp_path / "new").exists() and plt.get_fignums() == []
-
-
-@pytest.mark.parametrize(
-    ("query", "grid", "n", "keys"),
-    [
-        (17, (4, 4), 2, 17),
-        (-1, (4, 4), 2, 17),
-        (0, (3, 4), 2, 17),
-        (0, (-4, -4), 2, 17),
-        (0, (4, 4), 1, 17),
-        (0, (4, 4), 2, 30),
-    ],
-)
-def test_a_sheet_that_does_not_fit_is_refused(query, grid, n, keys):
-    with pytest.raises(ValueError, match="do not fit maps for 17 tokens"):
-        heatmaps.sheet(torch.rand(n, 3, 16, 16), torch.rand(1, 2, 1, 17, keys), query, grid)
 
 
 @pytest.mark.parametrize("weight", [math.nan, math.inf, -math.inf, -0.1])

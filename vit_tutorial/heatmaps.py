@@ -1,18 +1,14 @@
-"""Attention drawn over pictures, always in one way: on the page, in the explorer, as files."""
+"""Attention drawn over pictures, always in one way: on the page and in the widgets."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
-from einops import rearrange
 from matplotlib import colormaps
-from matplotlib.cm import ScalarMappable
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from . import files
-from .plots import BOX, Picture, Place, as_picture, canvas, pictures, png
+from .plots import BOX, Picture, Place, as_picture, pictures
 
 HEAT = colormaps["plasma"]
 
@@ -52,38 +48,3 @@ def attention_over(image: Picture, maps: Sequence[Tensor], queries: Sequence[Pla
     figure = pictures(shown, titles, height=3.2)
     figure.set_figheight(3.2 * shown[0].shape[0] / shown[0].shape[1] + 0.4)
     return figure
-
-
-def sheet(images: Tensor, maps: Tensor, query: int, grid: Place) -> Figure:
-    """What token `query` looks at, maps (L, B, h, N, N): one row an image, one column a head; the patch is framed."""
-    (L, B, h, N, keys), (rows, columns) = maps.shape, grid
-    prefix = N - rows * columns  # a class token comes before the patches
-    if not 0 <= query < N or min(grid) < 1 or prefix not in (0, 1) or keys != N or len(images) != B:
-        raise ValueError(f"query, grid, images: {query}, {grid}, {len(images)} do not fit maps for {N} tokens")
-    framed = divmod(query - prefix, columns) if query >= prefix else None
-    weights = maps[:, :, :, query, prefix:].reshape(L, B, h, rows, columns)
-    tiles = [[[overlay(images[b], weights[n, b, m], framed) for m in range(h)] for b in range(B)] for n in range(L)]
-    gap = max(1, images.shape[-1] // 14)
-    tiles = np.pad(tiles, [(0, 0)] * 3 + [(0, gap), (0, gap), (0, 0)], constant_values=1)
-    layers = rearrange(tiles, "L B h H W C -> L (B H) (h W) C")
-    page = rearrange(np.pad(layers, [(0, 0), (0, 0), (0, gap), (0, 0)], constant_values=1), "L H W C -> H (L W) C")
-    height, width = page.shape[:2]
-    figure, ((axis,),) = canvas(1, 1, 10, 10 * height / width * 0.95 + 0.9, yticks=[], frame_on=False)
-    axis.imshow(page)
-    names = [f"layer {layer + 1}, {h} heads" if h > 1 else f"layer {layer + 1}" for layer in range(L)]
-    axis.set_xticks((np.arange(L) + 0.5) * width / L - gap, names)
-    axis.tick_params(length=0)
-    bar = {"location": "bottom", "shrink": 0.4, "aspect": 40}
-    figure.colorbar(ScalarMappable(cmap=HEAT), ax=axis, label="weight, as a share of its map's brightest", **bar)
-    return figure
-
-
-def save(folder: str | Path, images: Tensor, maps: Tensor, query: int, grid: Place) -> list[Path]:
-    """The `sheet` of each image as folder/image_0_query_5.png and so on; their paths. All are written, or none."""
-    every = range(max(len(images), maps.shape[1]))  # where there are more of one, `sheet` refuses
-    pages = [png(sheet(images[b : b + 1], maps[:, b : b + 1], query, grid)) for b in every]
-    paths = [Path(folder) / f"image_{b}_query_{query}.png" for b in every]
-    Path(folder).mkdir(parents=True, exist_ok=True)
-    for path, page in zip(paths, pages, strict=True):
-        files.write(path, page)
-    return paths

@@ -2,8 +2,7 @@
 
 import numpy as np
 import torch
-from cases_files import at_places
-from judge import INF, NAN, NOT_PATHS, NOT_TENSORS, Case, Named, another, each
+from judge import INF, NAN, NOT_TENSORS, Case, Named, another, each
 from matplotlib import pyplot as plt
 
 from vit_tutorial import figure1, heatmaps, plots
@@ -86,36 +85,8 @@ def all_heatmaps() -> list[Case]:
     queries = [3, "ab", (2, 0), (0, 2), (-1, 0), (0,), (0, 0, 0), (0.5, 0), (None, 0)]
     cases += each("overlay", "query", queries, lambda w, value: heatmaps.overlay(IMAGE, weights, value))
     call = lambda value: heatmaps.attention_over(IMAGE, value, [(0, 0)], ["a"])  # noqa: E731
-    cases += each("attention_over", "maps", [None, 3, [], [None], [weights] * 2, weights[:1], ["x"]], drawn(call))
-    maps, images = torch.ones(1, 2, 1, 5, 5) / 5, torch.stack([IMAGE, IMAGE])
-    sheet = lambda maps=maps, query=0, grid=(2, 2), images=images: heatmaps.sheet(images, maps, query, grid)  # noqa: E731
-    odd = [
-        *NOT_TENSORS,
-        maps[0],
-        maps[..., :4],
-        maps[:, :1],
-        maps[:, :, :, :4],
-        maps * NAN,
-        -maps,
-        maps[:0],
-        maps[:, :, :0],
-    ]
-    cases += each("sheet", "maps", odd, drawn(lambda value: sheet(maps=value)))
-    cases += each("sheet", "query", [None, "0", 2.5, -1, 5, NAN, []], drawn(lambda value: sheet(query=value)))
-    grids = [None, 4, (4,), (3, 3), (-2, -2), (2, 2, 1), "22", (0, 4), (2.0, 2.0), (1, 1)]
-    cases += each("sheet", "grid", grids, drawn(lambda value: sheet(grid=value)))
-    cases += each("sheet", "images", [*NOT_TENSORS, images[:1], images * NAN], drawn(lambda value: sheet(images=value)))
-    three = torch.stack([IMAGE] * 3)
-
-    def saved(world, images=images, maps=maps, folder="."):
-        return heatmaps.save(folder, images, maps, 0, (2, 2))
-
-    cases += each("save", "images", [None, three, images[:1], images[0]], lambda w, value: saved(w, images=value))
-    odd = [None, maps[:, :1], maps[0], maps * NAN, maps[..., :4]]
-    cases += each("save", "maps", odd, lambda w, value: saved(w, maps=value))
-    cases += each("save", "folder", NOT_PATHS[::3], lambda w, value: saved(w, folder=value), "folder", "path")
-    leave = ("missing", "folder", "dangling", "empty", "loop", "socket", "long", "surrogate")
-    return cases + at_places("heatmaps.save in", lambda w, path: saved(w, folder=path), *leave)
+    odd = [None, 3, [], [None], [weights] * 2, weights[:1], ["x"]]
+    return cases + each("attention_over", "maps", odd, drawn(call))
 
 
 def all_explorers() -> list[Case]:
