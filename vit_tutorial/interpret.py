@@ -81,23 +81,15 @@ def rollout(maps: Tensor) -> Tensor:
     return reached
 
 
-def square_grid(num_tokens: int) -> tuple[int, int]:
-    """Rows and columns of the square of patches among `num_tokens`, with or without a class token."""
-    for patches in (num_tokens, num_tokens - 1):
-        if patches and math.isqrt(patches) ** 2 == patches:
-            return math.isqrt(patches), math.isqrt(patches)
-    raise ValueError(f"grid: {num_tokens} tokens are no square of patches; say (rows, columns)")
-
-
 def attention_distance(maps: Tensor, patch_size: int, grid: tuple[int, int] | None = None) -> Tensor:
     """Mean distance in pixels from a patch to what it looks at: (L, B, h, N, N) -> (L, h).
 
     Paper, figure 11. The class token is left out, and what patches give to it; the rest counts as shares of 1.
     """
     _, _, _, N, keys = maps.shape
-    rows, columns = square_grid(N) if grid is None else grid
+    rows, columns = [math.isqrt(N)] * 2 if grid is None else grid  # a square, with or without a class token
     if keys != N or N - rows * columns not in (0, 1):
-        raise ValueError(f"grid: ({rows}, {columns}) does not fit maps {tuple(maps.shape)}")
+        raise ValueError(f"grid: ({rows}, {columns}) does not fit maps {tuple(maps.shape)}; say (rows, columns)")
     if not (rows > 0 and columns > 0 and 0 < patch_size < math.inf):  # distances have no sign
         raise ValueError(f"patch_size, grid: expected positive sizes, got {patch_size} and {grid}")
     if not 0 <= maps.min() <= maps.max() < math.inf:  # nor have weights; a NaN fails, too
