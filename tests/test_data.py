@@ -138,26 +138,3 @@ def test_a_missing_file_is_named_with_what_to_do(folder):
     (folder / "sam2_block7.safetensors").unlink()
     with pytest.raises(FileNotFoundError, match=r"sam2_block7\.safetensors is missing: fetch"):
         data.real_block()
-
-
-def test_a_picture_of_your_own(tmp_path):
-    Image.new("L", (20, 10), 7).save(tmp_path / "grey.png")
-    assert data.open_photo(tmp_path / "grey.png").mode == "RGB"
-    upright = Image.new("RGB", (20, 10))
-    exif = upright.getexif()
-    exif[0x0112] = 6  # the camera was turned by a quarter
-    upright.save(tmp_path / "turned.jpg", exif=exif)
-    assert data.open_photo(tmp_path / "turned.jpg").size == (10, 20)
-
-
-@pytest.mark.parametrize("content", [b"", b"<html>not found</html>", "truncated png", "truncated jpg"])
-def test_a_picture_that_is_none_is_refused(tmp_path, content):
-    path = tmp_path / "picture"
-    if isinstance(content, str):
-        name = {"truncated png": "cat.png", "truncated jpg": "rocket.jpg"}[content]
-        content = (data.FOLDER / "photos" / name).read_bytes()[:20_000]
-    path.write_bytes(content)
-    with pytest.raises(ValueError, match=r"path: .*picture' is no complete picture"):
-        data.open_photo(path)
-    with pytest.raises(FileNotFoundError, match="path: there is no file"):
-        data.open_photo(tmp_path / "nothing.png")

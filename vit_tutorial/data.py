@@ -4,20 +4,18 @@ import gzip
 import hashlib
 import io
 import json
-import os
 import re
 from pathlib import Path
 
 import numpy as np
 import torch
-from PIL import Image, ImageOps
+from PIL import Image
 from torch import Tensor
 
 from . import files
 
 _INSTALLED = Path(__file__).parent / "_data"  # where the wheel puts the repository's data folder
 FOLDER = _INSTALLED if _INSTALLED.is_dir() else Path(__file__).parents[1] / "data"
-RASTER = ("PNG", "JPEG", "GIF", "BMP", "WEBP", "TIFF", "PPM")  # PostScript, which Pillow would open, is a program
 RESULTS = FOLDER / "results" if _INSTALLED.is_dir() else Path(__file__).parents[1] / "benchmarks" / "results"
 
 
@@ -72,28 +70,7 @@ def photo(name: str) -> Image.Image:
     if name not in photos():
         raise FileNotFoundError(f"name: no photo {name!r}; there are {', '.join(photos())}")
     file = next(file for file in _recorded() if Path(file).match(f"photos/{name}.*"))
-    return _decode(_read(file), FOLDER / file)
-
-
-def open_photo(path: str | os.PathLike) -> Image.Image:
-    """A picture of your own as an RGB PIL image, turned upright as the camera recorded.
-
-    A ValueError says what is none: truncated, of 32 bits per pixel and colour, of too many pixels.
-    """
-    return _decode(files.read_bytes(path), files.as_path(path))
-
-
-def _decode(content: bytes, path: Path) -> Image.Image:
-    try:
-        opened = Image.open(io.BytesIO(content), formats=RASTER)
-        picture = ImageOps.exif_transpose(opened)
-        if picture.mode.startswith("I;16") or (picture.mode == "I" and opened.format == "PNG"):  # 16 bits per pixel
-            picture = Image.fromarray((np.asarray(picture) // 257).astype(np.uint8))  # or all above 255 were white
-        elif picture.mode in ("I", "F"):
-            raise ValueError("32 bits per pixel; save it with 8 or 16")
-        return picture.convert("RGB")
-    except Exception as error:  # Pillow has no one type for bad files
-        raise ValueError(f"path: {str(path)!r} is no complete picture that Pillow can read ({error})") from error
+    return Image.open(io.BytesIO(_read(file))).convert("RGB")
 
 
 def prepare(photo: Image.Image, size: int = 224) -> Tensor:

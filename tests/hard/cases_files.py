@@ -1,4 +1,4 @@
-"""Bad files, pictures and data."""
+"""Bad files and data."""
 
 import os
 import socket
@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import broken_files as broken
-import broken_pictures
 import numpy as np
 import torch
 from judge import INF, NAN, NOT_PATHS, NOT_TENSORS, NOT_TEXTS, Case, Named, each
@@ -160,7 +159,7 @@ def all_files() -> list[Case]:
     return reading() + saving() + writing()
 
 
-# --- data and pictures ---
+# --- data ---
 
 
 @contextmanager
@@ -219,18 +218,6 @@ def data_cases() -> list[Case]:
     cases += each("data.normalise", "std", stds, lambda w, value: data.normalise(images, 0.1, value))
     means = [-0.1, 1.5, 33.3, NAN, INF]
     return cases + each("data.normalise", "mean", means, lambda w, value: data.normalise(images, value, 0.3))
-
-
-def picture_cases() -> list[Case]:
-    cases = each("data.open_photo", "path", NOT_PATHS, lambda w, value: data.open_photo(value))
-    cases += at_places("data.open_photo", lambda w, path: data.open_photo(path))
-    for name, content in broken_pictures.bad().items():
-        call, taken = lambda w, p: data.open_photo(p), "upright or not, it can be seen" if "EXIF" in name else ""
-        cases.append(Case(f"data.open_photo: {name}", call, ("path",), on(content, "x.png"), taken=taken))
-    for name, (content, check) in broken_pictures.good().items():
-        call = lambda w, p, check=check: check(data.open_photo(p))  # noqa: E731
-        cases.append(Case(f"data.open_photo: {name}", call, setup=on(content, "x"), fine=True))
-    return cases
 
 
 def prepared() -> list[Case]:

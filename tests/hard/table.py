@@ -13,7 +13,6 @@ import judge
 AREAS = {  # where the cases are; "border": each error must name something; "apart": in a process that may crash
     "files": ("cases_files", "all_files", "border"),
     "data": ("cases_files", "data_cases", "border"),
-    "own pictures": ("cases_files", "picture_cases", "border"),
     "prepare": ("cases_files", "prepared", ""),
     "weights: loaders": ("cases_weights", "loading", "border"),
     "weights: infer_config": ("cases_weights", "inferring", "border"),
