@@ -72,7 +72,7 @@ def test_a_run_killed_while_saving_ends_with_the_same_weights(process, uninterru
     run = process(target=killed_while_saving, args=(tmp_path, call, count))
     run.start()
     run.join()
-    assert run.exitcode == -signal.SIGKILL  # run.json, .running, then two files an epoch
+    assert run.exitcode == -signal.SIGKILL  # .running, run.json, then two files an epoch
     assert list(tmp_path.glob(".*.tmp"))
     checkpointed(tmp_path)
     assert_same_tensors(tmp_path, uninterrupted)

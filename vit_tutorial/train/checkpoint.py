@@ -33,12 +33,20 @@ def taken_up(folder: Path | None, model: ViT, optimizer: Optimizer, run: dict, r
         yield []
         return
     look(folder, model, optimizer, run)  # what does not fit is refused before anything is touched
-    with owned(folder, run) if rank == 0 else nullcontext():
-        yield resume(folder, model, optimizer, run)
+    with owned(folder) if rank == 0 else nullcontext():
+        history, found = look(folder, model, optimizer, run)  # again: another run may have been here until now
+        if rank == 0 and not (folder / "run.json").exists():
+            files.write(folder / "run.json", json.dumps(run, indent=1).encode())
+        if history:
+            model.load_state_dict({name: found[f"model.{name}"] for name in model.state_dict()})
+            for name, p in model.named_parameters():
+                if p.requires_grad:
+                    optimizer.state[p] = {key: found[f"optimizer.{name}.{key}"].to(p.device) for key in ADAM}
+        yield history
 
 
 @contextmanager
-def owned(folder: Path, run: dict) -> Iterator[None]:
+def owned(folder: Path) -> Iterator[None]:
     """The folder for this run alone: made and locked, what a killed process left half written cleared away."""
     folder.mkdir(parents=True, exist_ok=True)
     notice = folder / ".running"  # whose the lock is; left behind by a process that was killed
@@ -48,14 +56,11 @@ def owned(folder: Path, run: dict) -> Iterator[None]:
     except Timeout:
         raise BlockingIOError(errno.EAGAIN, f"folder: {str(folder)!r} is in use by {whose}; take another one") from None
     with lock:
-        ours = check_files(folder, run)
         if notice.exists():
             warnings.warn(f"folder: {whose} ended in the middle of its run, which is taken over", stacklevel=6)
         for name in (*FILES[:3], notice.name):  # only who has the lock writes these
             for left in folder.glob(f".{name}.*.tmp"):
                 left.unlink(missing_ok=True)
-        if not ours:
-            files.write(folder / "run.json", json.dumps(run, indent=1).encode())
         files.write(notice, f"process {os.getpid()} on {platform.node()}".encode())
         try:
             yield
@@ -85,7 +90,7 @@ def state_of(model: nn.Module, optimizer: Optimizer) -> dict[str, Tensor]:
 
 
 def save_checkpoint(folder: Path, state: Mapping[str, Tensor], run: dict, history: list[dict]) -> None:
-    """All that `resume` needs in one file, there as a whole or not at all; a table beside it."""
+    """All that `taken_up` needs in one file, there as a whole or not at all; a table beside it."""
     table = io.StringIO()
     writer = csv.DictWriter(table, dict.fromkeys(key for row in history for key in row))
     writer.writeheader()
@@ -95,21 +100,14 @@ def save_checkpoint(folder: Path, state: Mapping[str, Tensor], run: dict, histor
     files.save(folder / "checkpoint.safetensors", state, {"run": json.dumps(run | {"history": history})})
 
 
-def resume(folder: Path, model: nn.Module, optimizer: Optimizer, run: dict) -> list[dict]:
-    """Put what `save_checkpoint` left in `folder` into model and optimiser; the rows so far."""
-    history, found = look(folder, model, optimizer, run)
-    if history:
-        model.load_state_dict({name: found[f"model.{name}"] for name in model.state_dict()})
-        for name, p in model.named_parameters():
-            if p.requires_grad:
-                optimizer.state[p] = {key: found[f"optimizer.{name}.{key}"].to(p.device) for key in ADAM}
-    return history
-
-
 def look(folder: Path, model: nn.Module, optimizer: Optimizer, run: dict) -> tuple[list[dict], dict[str, Tensor]]:
     """The rows and the tensors of the run so far, all compared with what is to take them; nothing is touched."""
-    check_files(folder, run)
-    path = folder / "checkpoint.safetensors"
+    path, begun = folder / "checkpoint.safetensors", folder / "run.json"
+    found = [name for name in FILES if os.path.lexists(folder / name)]  # other people's, perhaps, under our names
+    ours = path.name in found or (begun.is_file() and begun.read_bytes() == json.dumps(run, indent=1).encode())
+    if found and not ours:
+        which = f"{str(folder)!r} holds {', '.join(found)} of something else than this run"
+        raise ValueError(f"folder: {which}; take another folder")
     if not path.exists():
         return [], {}
     found, texts = files.read(path)
@@ -120,17 +118,6 @@ def look(folder: Path, model: nn.Module, optimizer: Optimizer, run: dict) -> tup
         if fault := compare(name, found, wanted, steps):
             raise ValueError(f"path: {str(path)!r} is damaged: {name}: {fault}")
     return history, found
-
-
-def check_files(folder: Path, run: dict) -> bool:
-    """Whether the folder is this run's already; one that holds other people's files under our names is refused."""
-    path, text = folder / "run.json", json.dumps(run, indent=1)
-    found = [name for name in FILES if os.path.lexists(folder / name)]
-    ours = "checkpoint.safetensors" in found or (path.is_file() and path.read_bytes() == text.encode())
-    if found and not ours:
-        which = f"{str(folder)!r} holds {', '.join(found)} of something else than this run"
-        raise ValueError(f"folder: {which}; take another folder")
-    return ours
 
 
 def rows_of(path: Path, text: str, run: dict) -> list[dict]:
