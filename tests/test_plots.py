@@ -114,7 +114,7 @@ SILENT = {  # what matplotlib draws, and draws wrong, without a word
     "patches that are NaN": lambda: plots.patch_sequence(NAN[0], 2),
     "a NaN in a matrix": lambda: plots.matrices([NAN[0]], ["a"]),
     "a matrix of triples": lambda: plots.matrices([torch.rand(4, 4, 3)], ["a"]),
-    "more tints than matrices": lambda: plots.matrices([ONE], ["a"], tints=["red", "blue"]),
+    "more titles than matrices": lambda: plots.matrices([ONE], ["a", "b"]),
     "37 lines": lambda: plots.curves([1, 2], {str(n): [n, n] for n in range(37)}, "x", "y"),
     "no lines": lambda: plots.curves([1, 2], {}, "x", "y"),
     "lines of no points": lambda: plots.curves([], {"a": []}, "x", "y"),

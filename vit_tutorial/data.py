@@ -2,7 +2,6 @@
 
 import gzip
 import hashlib
-import io
 import json
 import re
 from pathlib import Path
@@ -24,11 +23,6 @@ def path(name: str) -> Path:
 
     One that is not listed or not there is a FileNotFoundError, one with another content a ValueError.
     """
-    _read(name)
-    return FOLDER / name
-
-
-def _read(name: str) -> bytes:
     recorded, file = _recorded(), FOLDER / f"{name}"
     if name not in [*recorded]:
         raise FileNotFoundError(f"name: {name!r} is not in {FOLDER / 'SHA256SUMS'}: {', '.join(recorded)}")
@@ -38,7 +32,7 @@ def _read(name: str) -> bytes:
     content = file.read_bytes()
     if hashlib.sha256(content).hexdigest() != recorded[name]:
         raise ValueError(f"{file} is damaged ({len(content)} bytes, wrong SHA-256): {remedy}")
-    return content
+    return file
 
 
 def _recorded() -> dict[str, str]:
@@ -70,7 +64,7 @@ def photo(name: str) -> Image.Image:
     if name not in photos():
         raise FileNotFoundError(f"name: no photo {name!r}; there are {', '.join(photos())}")
     file = next(file for file in _recorded() if Path(file).match(f"photos/{name}.*"))
-    return Image.open(io.BytesIO(_read(file))).convert("RGB")
+    return Image.open(path(file)).convert("RGB")
 
 
 def prepare(photo: Image.Image, size: int = 224) -> Tensor:
@@ -95,7 +89,7 @@ def mnist(split: str) -> tuple[Tensor, Tensor]:
     if split not in ("train", "test"):
         raise ValueError(f'split: expected "train" or "test", got {split!r}')
     name = {"train": "train", "test": "t10k"}[split]
-    contents = (_read(f"mnist/{name}-{kind}-ubyte.gz") for kind in ("images-idx3", "labels-idx1"))
+    contents = (path(f"mnist/{name}-{kind}-ubyte.gz").read_bytes() for kind in ("images-idx3", "labels-idx1"))
     images, labels = (torch.frombuffer(bytearray(gzip.decompress(c)), dtype=torch.uint8) for c in contents)
     return images[16:].reshape(-1, 1, 28, 28), labels[8:].long()  # behind headers of 16 and 8 bytes
 

@@ -90,14 +90,6 @@ def save(path: str | os.PathLike, tensors: Mapping[str, Tensor], texts: Mapping[
     write(path, content)
 
 
-def read_bytes(path: str | os.PathLike) -> bytes:
-    """The content of a file; a FileNotFoundError where `path` is none."""
-    path = as_path(path)
-    if not path.is_file():
-        raise FileNotFoundError(f"path: there is no file {str(path)!r}")
-    return path.read_bytes()
-
-
 def read(path: str | os.PathLike) -> tuple[dict, dict[str, str]]:
     """The tensors and the texts of a file of weights: safetensors, PyTorch's .pt, .pth or .bin, or JAX's .npz.
 
@@ -105,7 +97,10 @@ def read(path: str | os.PathLike) -> tuple[dict, dict[str, str]]:
     run; an argparse.Namespace, which training scripts add, is data. A ValueError says what else a file is: a web page,
     truncated or altered, a pickle of more than tensors and plain values, an archive far larger when unpacked.
     """
-    path, content = as_path(path), read_bytes(path)
+    path = as_path(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"path: there is no file {str(path)!r}")
+    content = path.read_bytes()
     # a safetensors file can begin like a zip archive or a pickle, with the length 128, say, but then has a brace
     pickled = content.startswith((b"PK\x03\x04", b"\x80")) and content[8:9] != b"{"
     try:

@@ -8,7 +8,6 @@ import matplotlib.pyplot as plt
 import numpy as np
 from einops import rearrange
 from IPython.display import display
-from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from PIL import Image
 from torch import Tensor
@@ -90,15 +89,12 @@ def patch_sequence(patches: Tensor, patch_size: int, columns: int = 28) -> Figur
     return figure
 
 
-def matrices(
-    values: Sequence[Tensor], titles: Sequence[str], rows="", columns="", numbers=False, size=3.0, tints=()
-) -> Figure:
-    """Heat maps, each with a colour bar or with `numbers` in its cells; `tints`: the colour of its largest value."""
-    shades = [LinearSegmentedColormap.from_list("tint", ["white", tint]) for tint in tints] or ["viridis"] * len(values)
-    panels = [(_numbers(name, value, 2), name, tint) for value, name, tint in zip(values, titles, shades, strict=True)]
+def matrices(values: Sequence[Tensor], titles: Sequence[str], rows="", columns="", numbers=False, size=3.0) -> Figure:
+    """Heat maps, each with a colour bar or with `numbers` in its cells."""
+    panels = [(_numbers(title, value, 2), title) for value, title in zip(values, titles, strict=True)]
     figure, axes = canvas(1, len(values), size * len(values) + 0.6, size + 0.3)
-    for axis, (value, title, tint) in zip(axes[0], panels, strict=True):
-        heat = axis.imshow(value, cmap=tint)
+    for axis, (value, title) in zip(axes[0], panels, strict=True):
+        heat = axis.imshow(value, cmap="viridis")
         axis.set(title=title, xlabel=columns, ylabel=rows)
         if not numbers:
             axis.locator_params(integer=True)
@@ -149,13 +145,13 @@ def history(rows: Sequence[dict]) -> Figure:
     return figure
 
 
-def bars(values: dict[str, float], xlabel: str, form="{:,}", labels: Sequence[str] = (), colour=SLATE) -> Figure:
+def bars(values: dict[str, float], xlabel: str, form="{:,}", labels: Sequence[str] = ()) -> Figure:
     """Horizontal bars, longest label and number readable; `labels` stand in place of the numbers."""
     lengths = _numbers("values", [*values.values()], 1)
     if labels and len(labels) != len(values):  # the rest would get numbers
         raise ValueError(f"labels: expected {len(values)}, got {len(labels)}")
     figure, ((axis,),) = canvas(1, 1, 7.5, 0.42 * len(values) + 0.9)
-    drawn = axis.barh([str(name) for name in values], lengths, color=colour)
+    drawn = axis.barh([str(name) for name in values], lengths, color=SLATE)
     axis.bar_label(drawn, labels or [form.format(value) for value in values.values()], padding=4)
     axis.set(xlabel=xlabel, xmargin=0.25)
     axis.invert_yaxis()
