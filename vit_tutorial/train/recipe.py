@@ -10,10 +10,7 @@ from torch import Tensor, nn
 
 @dataclass(frozen=True)
 class Recipe:
-    """How to train; the defaults suit a small ViT and MNIST.
-
-    Numpy's numbers are as good as Python's, but True is no number.
-    """
+    """How to train; the defaults suit a small ViT and MNIST. Numpy's numbers will do, True is none."""
 
     epochs: int = 30  # times through the images
     batch_size: int = 64  # over all processes
@@ -78,10 +75,7 @@ def layer_groups(model: nn.Module, recipe: Recipe) -> list[dict]:
 
 
 def schedule(progress: float, warm_up: float) -> float:
-    """The share of the learning rate at `progress` (0..1): a straight rise, half a cosine to 0.
-
-    Paper, appendix B.1, and its code.
-    """
+    """The share of the rate at `progress` (0..1): a straight rise, half a cosine to 0. Paper, appendix B.1."""
     if progress < warm_up:
         return progress / warm_up
     return (1 + math.cos(math.pi * (progress - warm_up) / (1 - warm_up))) / 2
