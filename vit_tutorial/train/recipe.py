@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 @dataclass(frozen=True)
 class Recipe:
-    """How to train; the defaults suit a small ViT and MNIST. Numpy's numbers will do, True is none."""
+    """How to train; the defaults suit a small ViT and MNIST. Numpy's numbers are good, True is no number."""
 
     epochs: int = 30  # times through the images
     batch_size: int = 64  # over all processes
