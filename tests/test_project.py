@@ -44,7 +44,7 @@ def test_the_package_reads_in_an_evening():
     assert max(lines.values()) <= 250 and max(tests.values()) <= 300
     assert sum(lines[f"{name}.py"] for name in MODEL) <= 450
     later = "checks/ classroom/ widgets/pad.py speed.py planner.py train/processes.py"  # the second edition's
-    assert sum(n for name, n in lines.items() if not name.startswith(tuple(later.split()))) <= 2610
+    assert sum(n for name, n in lines.items() if not name.startswith(tuple(later.split()))) <= 2621
     assert sum(n for name, n in lines.items() if name.startswith("classroom/")) <= 1790
     engine = ("engine", "observe", "mistakes/__init__")  # the rest says in words what was seen; solutions are data
     assert sum(lines[f"checks/{name}.py"] for name in engine) <= 500

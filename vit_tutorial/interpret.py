@@ -41,7 +41,10 @@ def inputs_of(model: nn.Module, modules: Sequence[nn.Module], images: Tensor) ->
 
 @torch.no_grad()
 def attention_maps(model: ViT, images: Tensor) -> Tensor:
-    """What each token (row) takes from each (column): (B, C, H, W) -> (L, B, h, N, N). Paper, appendix D.8."""
+    """What each token (row) takes from each (column): (B, C, H, W) -> (L, B, h, N, N).
+
+    Paper, appendix D.8.
+    """
     layers = [block.attention for block in model.encoder.blocks]
     inputs = inputs_of(model, layers, images)
     return torch.stack([layer.weights(x) for layer, x in zip(layers, inputs, strict=True)])

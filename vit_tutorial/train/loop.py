@@ -33,7 +33,12 @@ def draw(n: int, recipe: Recipe, epoch: int) -> tuple[Tensor, Tensor]:
 
 
 def train_step(
-    model: nn.Module, optimizer: Optimizer, images: Tensor, labels: Tensor, recipe: Recipe, progress: float
+    model: nn.Module,
+    optimizer: Optimizer,
+    images: Tensor,
+    labels: Tensor,
+    recipe: Recipe,
+    progress: float,
 ) -> Tensor:
     """One step of the optimiser, at `progress` (0..1) of the run: the loss, one number."""
     rate = recipe.learning_rate * schedule(progress, recipe.warm_up)

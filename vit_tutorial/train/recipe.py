@@ -75,7 +75,10 @@ def layer_groups(model: nn.Module, recipe: Recipe) -> list[dict]:
 
 
 def schedule(progress: float, warm_up: float) -> float:
-    """The share of the rate at `progress` (0..1): a straight rise, half a cosine to 0. Paper, appendix B.1."""
+    """The share of the learning rate at `progress` (0..1): a straight rise, half a cosine to 0.
+
+    Paper, appendix B.1, and its code.
+    """
     if progress < warm_up:
         return progress / warm_up
     return (1 + math.cos(math.pi * (progress - warm_up) / (1 - warm_up))) / 2
