@@ -23,8 +23,6 @@ FIGURES = {
     "curves": lambda: plots.curves([1, 2], {"a": [1, 2], "b": [2, 1]}, "x", "y", log="xy"),
     "bars": lambda: plots.bars({"a": 1, "b": 2_000}, "n"),
     "history": lambda: plots.history([{"epoch": 1, "loss": 2.3}, {"epoch": 2, "loss": 1.0, "test_accuracy": 0.9}]),
-    "scatter": lambda: plots.scatter({"a": np.eye(3, 2)}, torch.tensor([0, 5, 9]), columns=2),
-    "similarity": lambda: plots.similarity(torch.randn(12, 8), (3, 4), [(0, 0), (2, 3)]),
     "attention_over": lambda: heatmaps.attention_over(IMAGE, [torch.rand(4, 4)], [(1, 2)], ["eye"]),
 }
 
@@ -63,13 +61,6 @@ def test_five_colours_have_one_meaning_each():
     points = [to_rgb(colour) for colour in colours]
     apart = [sum((a - b) ** 2 for a, b in zip(p, q, strict=True)) ** 0.5 for p, q in combinations(points, 2)]
     assert min(apart) > 0.3 and not set(colours) & set(others)
-
-
-def test_similarity_of_a_place_with_itself_is_the_brightest(shown):
-    figure = plots.similarity(torch.randn(12, 8), (3, 4), [(1, 2)])
-    values = figure.axes[0].images[0].get_array()
-    assert values[1, 2] == pytest.approx(1) and values.argmax() == 1 * 4 + 2
-    plt.close(figure)
 
 
 def test_patch_sequence_draws_the_patches_in_order(shown):
@@ -131,11 +122,6 @@ SILENT = {  # what matplotlib draws, and draws wrong, without a word
     "no history": lambda: plots.history([]),
     "a bar that is NaN": lambda: plots.bars({"a": math.nan}, "n"),
     "a bar that is a word": lambda: plots.bars({"a": "much"}, "n", "{}"),
-    "an eleventh digit": lambda: plots.scatter({"a": TWO}, torch.tensor([1, 2, 10])),
-    "points with a third number": lambda: plots.scatter({"a": torch.ones(3, 3)}, torch.tensor([1, 2, 3])),
-    "a point that is NaN": lambda: plots.scatter({"a": TWO * math.nan}, torch.tensor([1, 2, 3])),
-    "a place from the other end": lambda: plots.similarity(torch.randn(12, 8), (3, 4), [(-1, 0)]),
-    "an embedding that is NaN": lambda: plots.similarity(torch.full((12, 8), math.nan), (3, 4), [(0, 0)]),
     "a lesson that builds nothing": lambda: architecture("99"),
     "a lesson that is a number": lambda: architecture(4),
 }

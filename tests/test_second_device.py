@@ -31,7 +31,6 @@ AFTERWARDS["09"] = """
 def looked_at(model):
     maps, tokens = attention_maps(model, digits[:3]), token_features(model, digits[:3])
     _ = heatmaps.overlay(digits[0], maps[0, 0, 0, 3, -49:].reshape(7, 7)), explore_model(model, digits[4])
-    _ = plots.similarity(model.position_embedding.embedding[0, 1:], (7, 7), [(0, 0), (3, 5)])
     found = [maps, tokens, rollout(maps), attention_distance(maps, 4)]
     found += [attention_row(model.encoder.blocks[0].attention, tokens[0], 3)]
     return found + [f(model, digits[:3], -0.4) for f in (gradient_times_input, occlusion)]

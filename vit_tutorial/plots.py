@@ -11,7 +11,7 @@ from IPython.display import display
 from matplotlib.figure import Figure
 from PIL import Image
 from torch import Tensor
-from torch.nn.functional import normalize, pad
+from torch.nn.functional import pad
 
 Picture, Place = Tensor | Image.Image | np.ndarray, tuple[int, int]  # a place: row and column
 QUERY, KEY, VALUE, CLS, PATCH = "#D55E00", "#0072B2", "#009E73", "#CC79A7", "#EFB700"  # after Okabe and Ito
@@ -155,35 +155,4 @@ def bars(values: dict[str, float], xlabel: str, form="{:,}", labels: Sequence[st
     axis.bar_label(drawn, labels or [form.format(value) for value in values.values()], padding=4)
     axis.set(xlabel=xlabel, xmargin=0.25)
     axis.invert_yaxis()
-    return figure
-
-
-def scatter(panels: dict[str, np.ndarray], labels: Tensor, columns: int = 4) -> Figure:
-    """Points (n, 2) of several panels, each point coloured by its label (n,), 0 to 9."""
-    labels = _numbers("labels", labels, 1)
-    panels = {title: _numbers(title, points, 2).T for title, points in panels.items()}
-    if not np.isin(labels, range(10)).all():  # would get the colour of another digit
-        raise ValueError(f"labels: expected 0 to 9, got {labels.min():g} to {labels.max():g}")
-    rows = math.ceil(len(panels) / columns)
-    figure, axes = canvas(rows, columns, 2.5 * columns, 2.5 * rows, **BARE)
-    for axis, (title, (x, y)) in zip(axes.flat, panels.items(), strict=False):
-        drawn = axis.scatter(x, y, c=labels, cmap="tab10", vmin=-0.5, vmax=9.5, s=4)
-        axis.set(title=title, frame_on=True)
-    figure.colorbar(drawn, ax=axes, ticks=range(10), label="digit", shrink=0.8)
-    return figure
-
-
-def similarity(embedding: Tensor, grid: Place, places: Sequence[Place]) -> Figure:
-    """Cosine similarity of chosen places (row, column) to all places: embedding (h*w, D). Paper, figure 7."""
-    unit = normalize(embedding.detach().float(), dim=1)
-    maps = _numbers("embedding", unit @ unit.T, 2).reshape(*grid, *grid)  # (h*w, h*w) -> (h, w, h, w)
-    if min(min(place) for place in places) < 0:  # would be counted from the other end
-        raise ValueError(f"places: expected rows and columns from 0, got {list(places)}")
-    lowest = min(maps[row, column].min() for row, column in places)
-    figure, axes = canvas(1, len(places), 2.1 * len(places) + 0.5, 2.5, xticks=[], yticks=[])
-    for axis, (row, column) in zip(axes[0], places, strict=True):
-        heat = axis.imshow(maps[row, column], vmin=lowest, vmax=1, cmap="viridis")
-        axis.plot(column, row, "s", color=QUERY, markersize=7, fillstyle="none", markeredgewidth=2)
-        axis.set_title(f"row {row}, column {column}")
-    figure.colorbar(heat, ax=axes, shrink=0.8, label="cosine similarity")
     return figure

@@ -1,6 +1,5 @@
 """Bad numbers for pictures: plots, heat maps, the explorer."""
 
-import numpy as np
 import torch
 from judge import INF, NAN, NOT_TENSORS, Case, Named, another, each
 from matplotlib import pyplot as plt
@@ -54,16 +53,6 @@ def all_plots() -> list[Case]:
     cases += each("curves", "log", logs, drawn(lambda value: plots.curves([0, 2], {"a": [1, 2]}, "x", "y", value)))
     odd = [None, 3, {}, {"a": NAN}, {"a": INF}, {"a": "x"}, {"a": None}, {"a": [1, 2]}, [1]]
     cases += each("bars", "values", odd, drawn(lambda value: plots.bars(value, "x")))
-    points, labels = np.ones((4, 2)), torch.arange(4)
-    odd = [None, 3, {"a": points[:3]}, {"a": points[:, :1]}, {"a": points * NAN}, {"a": None}]
-    cases += each("scatter", "panels", odd, drawn(lambda value: plots.scatter(value, labels)))
-    odd = [*NOT_TENSORS, labels[:3], labels + 9, labels - 1, labels[None], labels + 0.5]
-    cases += each("scatter", "labels", odd, drawn(lambda value: plots.scatter({"a": points}, value)))
-    places = [None, 3, [], [(2, 0)], [(-1, 0)], [(0,)], [("a", "b")], [(0.5, 0)]]
-    unit = torch.eye(4)
-    cases += each("similarity", "places", places, drawn(lambda value: plots.similarity(unit, (2, 2), value)))
-    odd = [*NOT_TENSORS, unit[0], unit[:3], unit * NAN]
-    cases += each("similarity", "embedding", odd, drawn(lambda value: plots.similarity(value, (2, 2), [(0, 0)])))
     lessons = [None, 3, "99", "7", "lesson 01", [], b"01"]
     return cases + each("architecture", "lesson", lessons, drawn(figure1.architecture))
 

@@ -45,7 +45,6 @@ ALLOWED = {  # bad inputs that may be taken, and why
     "explore_model(title=b'x')": "traitlets reads it as a text",
     "pictures(columns=[])": "as None: all side by side",
     "bars(values={})": "an empty picture shows that there is nothing",
-    "scatter(labels=[])": "matplotlib warns that there are no labels",
 }
 
 
