@@ -20,13 +20,12 @@ STARTUP = """
 def nudged():
     import torch
     from torch.optim.optimizer import register_optimizer_step_pre_hook
-    moved = set()
 
     @torch.no_grad()
     def nudge(optimizer, *_):
-        if id(optimizer) in moved:
+        if hasattr(optimizer, "nudged"):
             return
-        moved.add(id(optimizer))
+        optimizer.nudged = True
         chance = torch.Generator().manual_seed({seed})
         for group in optimizer.param_groups:
             for p in group["params"]:
