@@ -11,6 +11,7 @@ import pytest
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.pop("MPLBACKEND", None)  # "agg" would silence the lessons' figures
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # or hundreds of processes compile all of PyTorch's Python anew
 os.environ.setdefault("ACCELERATE_USE_CPU", "true")  # bit for bit is promised for the CPU; "false" tries a GPU
 os.environ.setdefault("HF_HUB_OFFLINE", "1")  # no test reaches for a network
 os.environ.setdefault("VIT_TUTORIAL_OFFLINE", "1")  # lessons go the way without one, as stored

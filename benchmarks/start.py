@@ -41,7 +41,8 @@ LINES = {
 
 def run(line: str) -> None:
     """A fresh process that does this and ends; what it complains of goes nowhere, unless it fails."""
-    done = subprocess.run([sys.executable, "-c", line], capture_output=True, text=True, env=os.environ)
+    plain = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}  # the first round stores bytecode
+    done = subprocess.run([sys.executable, "-c", line], capture_output=True, text=True, env=plain)
     if done.returncode:
         raise RuntimeError(f"{line!r}: {done.stderr[-500:]}")
 

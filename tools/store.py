@@ -16,6 +16,7 @@ import time
 from datetime import date
 
 os.environ.setdefault("VIT_TUTORIAL_OFFLINE", "1")  # stored outputs are those of the way without a network
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # set in many containers; without bytecode imports take twice as long
 
 import nbformat
 import readme
