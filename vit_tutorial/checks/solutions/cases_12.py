@@ -1,6 +1,7 @@
 """A pretended GPU for lesson 12's bug hunt, and cases for its exercises."""
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -9,11 +10,13 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from ...speed import PeakMemory
 from ..observe import Unfit
 
+PAUSE = 20  # seconds
+
 
 class PretendedGPU:
     """Work is queued and done in turn; each piece takes `slower` times as long as the one before it."""
 
-    def __init__(self, slower: float, first: float, pause: int):
+    def __init__(self, slower: float, first: float, pause: int | None):
         self.slower, self.first, self.pause = slower, first, pause
         self.now = self.ready = 0.0
         self.done: dict[str, int] = {}
@@ -24,7 +27,7 @@ class PretendedGPU:
 
         def launch() -> None:
             again = self.done.get(name, 0)
-            spent = cost * self.slower**self.pieces + self.first * (not again) + 20 * (self.pieces == self.pause)
+            spent = cost * self.slower**self.pieces + self.first * (not again) + PAUSE * (self.pieces == self.pause)
             self.done[name], self.pieces = again + 1, self.pieces + 1
             self.now += 0.125  # what the call itself takes
             self.ready = max(self.ready, self.now) + spent
@@ -39,10 +42,28 @@ class PretendedGPU:
         self.now = max(self.now, self.ready)
 
 
-def on_a_pretended_gpu(answer: Callable, ours: float, theirs: float, rounds: int, machine: tuple[float, int]) -> float:
-    """What an answer says of two works of so many seconds; the machine: how much slower each time, and its pause."""
-    slower, pause = machine
-    gpu = PretendedGPU(slower, first=7.0, pause=pause)
+class Seconds(float):
+    """A work that takes so long, as a learner reads it in a message."""
+
+    def __repr__(self) -> str:
+        return f"a work of {self:g} s"
+
+
+class Machine(NamedTuple):
+    """The pretended GPU of one case, as a learner reads it in a message."""
+
+    slower: float
+    pause: int | None = None
+
+    def __repr__(self) -> str:
+        paused = f" and one pause of {PAUSE} s" if self.pause else ""
+        pace = "a steady GPU" if self.slower == 1 else f"a GPU whose works take {self.slower:g} times as long each time"
+        return f"clock and wait of {pace}{paused}"
+
+
+def on_a_pretended_gpu(answer: Callable, ours: Seconds, theirs: Seconds, rounds: int, machine: Machine) -> float:
+    """What an answer says of two works on that machine."""
+    gpu = PretendedGPU(machine.slower, first=7.0, pause=machine.pause)
     found = answer(gpu.work("ours", ours), gpu.work("theirs", theirs), rounds, gpu.clock, gpu.wait)
     if gpu.pieces and not gpu.read:
         raise Unfit("`clock` is never read, so the seconds come from another clock: this work takes its own time.")
@@ -50,11 +71,11 @@ def on_a_pretended_gpu(answer: Callable, ours: float, theirs: float, rounds: int
 
 
 RACES = [
-    (2.0, 1.0, 4, (1.0, -1)),
-    (1.0, 1.0, 6, (1.02, -1)),
-    (1.5, 1.25, 5, (1.05, 7)),
-    (1.0, 3.0, 7, (0.97, 6)),
-    (4.0, 3.5, 8, (1.1, 12)),
+    (Seconds(2), Seconds(1), 4, Machine(1.0)),
+    (Seconds(1), Seconds(1), 6, Machine(1.02)),
+    (Seconds(1.5), Seconds(1.25), 5, Machine(1.05, pause=7)),
+    (Seconds(1), Seconds(3), 7, Machine(0.97, pause=6)),
+    (Seconds(4), Seconds(3.5), 8, Machine(1.1, pause=12)),
 ]
 
 
