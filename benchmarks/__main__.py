@@ -1,11 +1,11 @@
 """All benchmarks, one after the other, and the page that shows them, benchmarks/README.md.
 
-    OMP_NUM_THREADS=2 uv run --extra test python benchmarks            # all: about an hour and a half on two cores
-    uv run --extra test python benchmarks start speed                  # these alone, and the page
-    uv run --extra test python benchmarks --page                       # the page alone, from what is stored
+    OMP_NUM_THREADS=2 uv run --extra test python -m benchmarks            # all: about an hour and a half on two cores
+    uv run --extra test python -m benchmarks start speed                  # these alone, and the page
+    uv run --extra test python -m benchmarks --page                       # the page alone, from what is stored
 
 Each writes benchmarks/results/*.json with machine, versions, date and every sample. On a machine with a GPU, run them
-there too: `python benchmarks/speed.py --device cuda`. What the lessons' own experiments measured (ablation, cnn,
+there too: `python -m benchmarks.speed --device cuda`. What the lessons' own experiments measured (ablation, cnn,
 finetune, ...) takes hours and is run by itself; the page lists it.
 """
 
@@ -14,7 +14,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import page
+from . import page
 
 HERE = Path(__file__).parent
 ALL = ["start", "speed", "ladder", "mnist", "mnist_minute", "planner", "cifar10"]
@@ -30,7 +30,9 @@ def main() -> int:
     failed = []
     for name in [] if options.page else options.names or ALL:
         print(f"== {name}", flush=True)
-        if subprocess.run([sys.executable, HERE / f"{name}.py"]).returncode:  # the others are worth having all the same
+        if subprocess.run(
+            [sys.executable, "-m", f"benchmarks.{name}"]
+        ).returncode:  # the others are worth having all the same
             failed.append(name)
     page.write()
     print(f"{HERE / 'README.md'} is written" + (f"; failed: {', '.join(failed)}" if failed else ""))

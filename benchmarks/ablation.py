@@ -1,4 +1,4 @@
-"""What is each part worth? python benchmarks/ablation.py [--seeds 3]
+"""What is each part worth? python -m benchmarks.ablation [--seeds 3]
 
 One part of the model or of the recipe is taken away, everything else stays, three seeds each; nine for the whole, with
 which each of them is compared. The model of lesson 08 learns for three epochs from 50,000 digits of MNIST and is
@@ -14,10 +14,11 @@ from dataclasses import asdict, replace
 import torch
 import torch.nn.functional as F
 from einops import rearrange
-from machine import machine, store
 
 from vit_tutorial import EncoderBlock, MultiHeadAttention, ViT, ViTConfig, data
 from vit_tutorial.train import Recipe, fit, predict
+
+from .machine import machine, store
 
 CONFIG = ViTConfig(28, 7, 1, 10, 64, 2, 4, 128)
 RECIPE = Recipe(epochs=3, learning_rate=3e-3)

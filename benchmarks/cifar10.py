@@ -1,8 +1,8 @@
 """How long until a plain ViT knows CIFAR-10? From scratch, on one device, with nothing but its 50,000 pictures.
 
-    uv run python benchmarks/cifar10.py                     # a GPU: 94 % within three minutes
-    uv run python benchmarks/cifar10.py --goal 90           # a GPU: 90 % within 30 seconds
-    uv run python benchmarks/cifar10.py --device cpu        # two cores: above 60 % in a few minutes
+    uv run python -m benchmarks.cifar10                     # a GPU: 94 % within three minutes
+    uv run python -m benchmarks.cifar10 --goal 90           # a GPU: 90 % within 30 seconds
+    uv run python -m benchmarks.cifar10 --device cpu        # two cores: above 60 % in a few minutes
 
 The only convolution is the projection of the patches. Pictures lie on the device as bytes and are changed there, batch
 by batch. Of each seed every epoch is kept: seconds of training, loss, accuracy on the 10,000 test pictures as they are,
@@ -42,13 +42,14 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 import torch
-from cifar10_data import normalise, read
-from cifar10_train import Goal, accuracies, mimetic, optimisers, train_epoch
-from machine import machine
 from torch import Generator, nn
 
 from vit_tutorial import ViT, ViTConfig, count_macs, count_parameters, data, files, weights
 from vit_tutorial.speed import seconds, synchronise
+
+from .cifar10_data import normalise, read
+from .cifar10_train import Goal, accuracies, mimetic, optimisers, train_epoch
+from .machine import machine
 
 THRESHOLDS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.92, 0.93, 0.94)
 MIDDLE = ViTConfig(32, 4, 3, 10, 256, 7, 4, 1024, pool="mean", position="sincos2d")

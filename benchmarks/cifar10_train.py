@@ -4,12 +4,13 @@ from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
-from cifar10_data import cutmix, distort, flip, normalise
 from torch import Generator, Tensor, nn
 from torch.optim import AdamW, Optimizer
 
 from vit_tutorial import ViT, ViTConfig
 from vit_tutorial.train import parameter_groups, predict, schedule, shift
+
+from .cifar10_data import cutmix, distort, flip, normalise
 
 
 @dataclass(frozen=True)

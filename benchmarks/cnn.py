@@ -1,4 +1,4 @@
-"""A small convolutional network beside lesson 08's ViT, like with like: python benchmarks/cnn.py [--seeds 3]
+"""A small convolutional network beside lesson 08's ViT, like with like: python -m benchmarks.cnn [--seeds 3]
 
 Both learn from 300, 3,000 or 50,000 digits of MNIST with the same optimiser, shifts, batches and numbers of steps. Each
 has its own learning rate for each number of digits, chosen after 2,000 steps on 10,000 digits of the training set that
@@ -9,13 +9,14 @@ import argparse
 from dataclasses import asdict, replace
 
 import torch
-from machine import machine, store
 from torch import Tensor, nn
 from torch.optim import AdamW
 
 from vit_tutorial import ViT, ViTConfig, data
 from vit_tutorial.train import Recipe, parameter_groups, predict, train_step
 from vit_tutorial.train.recipe import shift
+
+from .machine import machine, store
 
 CONFIG = ViTConfig(28, 7, 1, 10, 64, 2, 4, 128)
 RECIPE = Recipe(label_smoothing=0.0)

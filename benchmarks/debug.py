@@ -1,4 +1,4 @@
-"""What does a mistake cost, alone and with the others? python benchmarks/debug.py [--seeds 3]
+"""What does a mistake cost, alone and with the others? python -m benchmarks.debug [--seeds 3]
 
 Lesson 14's model with the mistakes of lesson 14's colleague: all of them, each of them alone, and what is left after
 mending one after the other. The mistakes are edits of the exercises' solutions, by the sentences of the tables of
@@ -12,11 +12,12 @@ from concurrent.futures import ProcessPoolExecutor
 
 import torch
 import torch.nn.functional as F
-from machine import machine, store
 from torch import Tensor, nn
 
 from vit_tutorial import MLP, checks, data
 from vit_tutorial.train.loop import eval_mode
+
+from .machine import machine, store
 
 RATE = "learning rate 1e-2"
 MISTAKES = {  # in the order of lesson 14: exercise, and words of the sentence

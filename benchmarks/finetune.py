@@ -1,4 +1,4 @@
-"""What is a pretrained model worth? python benchmarks/finetune.py [--seeds 5]
+"""What is a pretrained model worth? python -m benchmarks.finetune [--seeds 5]
 
 The ViT that reads MNIST meets the 1,797 digits that come with scikit-learn (8x8 pixels, other writers, another
 scanner), drawn as MNIST draws its own. It learns from 20 to 300 of them: its last layer alone (a probe), all of it,
@@ -19,7 +19,6 @@ os.environ.setdefault("ACCELERATE_USE_CPU", "true")  # so small a model gains no
 
 import torch
 import torch.nn.functional as F
-from machine import machine, store
 from sklearn.datasets import load_digits
 from torch import Tensor, nn
 
@@ -28,6 +27,8 @@ from vit_tutorial.train import Recipe, evaluate, fit
 from vit_tutorial.train.recipe import shift
 from vit_tutorial.weights.probe import probe
 from vit_tutorial.widgets import frame_digit
+
+from .machine import machine, store
 
 RECIPE = Recipe(batch_size=10)
 STEPS, COPIES = 300, 20  # of ten pictures; shifted copies of each picture that a probe learns from

@@ -1,4 +1,4 @@
-"""A fixed table of positions at another image size: stretched, or computed where? python benchmarks/fixed_positions.py
+"""A fixed table of positions at another image size: stretched, or computed where? python -m benchmarks.fixed_positions
 
 A small ViT with `position="sincos2d"` learns MNIST's digits at 28x28, three seeds. Then it reads test digits enlarged
 to 40x40, 10x10 patches in place of 7x7, with three tables: the old one stretched, one computed for the same picture
@@ -9,11 +9,12 @@ from dataclasses import asdict, replace
 
 import torch
 import torch.nn.functional as F
-from machine import machine, store
 from torch import Tensor
 
 from vit_tutorial import ViT, ViTConfig, data, resize_positions, sincos2d
 from vit_tutorial.train import Recipe, evaluate, fit
+
+from .machine import machine, store
 
 CONFIG = ViTConfig(28, 4, 1, 10, 64, 3, 4, 128, position="sincos2d")
 RECIPE = Recipe(epochs=3)

@@ -1,7 +1,7 @@
 """The rungs of lesson 12 on this machine: the same small ViT computed in seven ways, and attention fused and not.
 
-    uv run --extra test python benchmarks/ladder.py             # about two minutes; CUDA where there is a GPU
-    uv run --extra test python benchmarks/ladder.py --rounds 5
+    uv run --extra test python -m benchmarks.ladder             # about two minutes; CUDA where there is a GPU
+    uv run --extra test python -m benchmarks.ladder --rounds 5
 
 All rungs run in turn, round by round, so that a slow moment hits all alike; "SDPA again" is the control, the same
 model a second time. Written to benchmarks/results/ladder.json under the machine's name, its instructions and its number
@@ -16,11 +16,12 @@ from collections.abc import Callable
 import torch
 import torch.nn.functional as F
 from einops import rearrange
-from machine import machine, store
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from vit_tutorial import MultiHeadAttention, ViT, ViTConfig, data, speed
+
+from .machine import machine, store
 
 CONFIG = ViTConfig(32, 4, 3, 10, embed_dim=192, depth=4, num_heads=12, mlp_dim=768)
 BATCH, TOKENS = 32, 1025  # of the later rungs; of the attention that is fused and not

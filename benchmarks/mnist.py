@@ -1,6 +1,6 @@
 """How long until a ViT reads MNIST? Beside the recipe that this course grew from.
 
-    OMP_NUM_THREADS=2 uv run --extra test python benchmarks/mnist.py       # about 35 minutes on two cores
+    OMP_NUM_THREADS=2 uv run --extra test python -m benchmarks.mnist       # about 35 minutes on two cores
 
 Two measurements, in one run:
 1. seconds of training until 95.88 %, 99 % and the last epoch's test accuracy, over five seeds: a sprint of two epochs
@@ -24,13 +24,14 @@ from pathlib import Path
 
 import torch
 import torchvision
-from machine import machine, store
 from torch.utils.data import DataLoader
 from torchvision import transforms
 
 from vit_tutorial import ViT, ViTConfig, data
 from vit_tutorial.speed import seconds
 from vit_tutorial.train import Recipe, fit
+
+from .machine import machine, store
 
 # model, recipe, and how many of the 60,000 images
 SPRINT = (

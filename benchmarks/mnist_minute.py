@@ -1,6 +1,6 @@
 """How near to 99 % of MNIST's test digits in a minute or so? What Muon and a better start of attention are worth.
 
-    OMP_NUM_THREADS=2 uv run --extra test python benchmarks/mnist_minute.py     # about 14 minutes on two cores
+    OMP_NUM_THREADS=2 uv run --extra test python -m benchmarks.mnist_minute     # about 14 minutes on two cores
 
 Six epochs of a plain ViT of 105,418 parameters (16 patches, three blocks), matrix products in bfloat16, in three
 settings that differ in nothing but start and optimiser: Muon for the blocks' matrices and the start of arXiv
@@ -19,13 +19,14 @@ from pathlib import Path
 
 import torch
 import torch.nn.functional as F
-from cifar10_train import Goal, mimetic, optimisers, train_step
-from machine import machine, store
 from torch.optim import AdamW, Optimizer
 
 from vit_tutorial import ViT, ViTConfig, data
 from vit_tutorial.speed import attention_kernels
 from vit_tutorial.train import Recipe, draw, evaluate, parameter_groups, schedule, shift
+
+from .cifar10_train import Goal, mimetic, optimisers, train_step
+from .machine import machine, store
 
 GOAL = Goal(
     ViTConfig(28, 7, 1, 10, 64, 3, 2, 128, pool="mean"),

@@ -5,9 +5,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import matplotlib.pyplot as plt
-from sections import SECTIONS, about, lessons_section, milliseconds, scripts_section, table
 
 from vit_tutorial import data, files, plots, speed
+
+from .sections import SECTIONS, about, lessons_section, milliseconds, scripts_section, table
 
 HERE = Path(__file__).parent  # where the page lies
 PEERS = ("torchvision", "timm", "transformers", "vit-pytorch", "einsum")
@@ -91,7 +92,7 @@ def gains(seconds: dict[str, float]) -> Iterator[list[str]]:
 def write() -> None:
     """benchmarks/README.md, as far as there are results."""
     stored = {path.stem for path in data.RESULTS.glob("*.json")}
-    parts = ["# Benchmarks\n\nMade by `python benchmarks`, which says how; not edited by hand."]
+    parts = ["# Benchmarks\n\nMade by `python -m benchmarks`, which says how; not edited by hand."]
     for name in sorted(name for name in stored if name.startswith("speed_")):
         parts += speed_section(name)
     for name, section in SECTIONS.items():

@@ -1,4 +1,4 @@
-"""Do the same weights give the same logits? python benchmarks/parity.py
+"""Do the same weights give the same logits? python -m benchmarks.parity
 
 Models of torchvision, timm and transformers, and JAX files as timm reads them, with random non-zero weights, beside
 ours with the weights loaded: the largest difference of the logits (features, where a model has no head), in float64,
@@ -13,7 +13,6 @@ from pathlib import Path
 import numpy as np
 import timm
 import torch
-from machine import machine, store
 from torch import Tensor, nn
 from torchvision.models.vision_transformer import VisionTransformer
 from transformers import ViTConfig as TheirConfig
@@ -23,6 +22,8 @@ from vit_tutorial import VARIANTS, ViT, files, weights
 from vit_tutorial.weights.dialects import DIALECTS, export, find_dialect
 from vit_tutorial.weights.loading import load_foreign, plain
 from vit_tutorial.weights.relatives import build
+
+from .machine import machine, store
 
 Reference = tuple[dict, Callable[[Tensor], Tensor]]  # what is loaded, and what gives the logits
 TIMM = {

@@ -1,6 +1,6 @@
 """What lesson 13's planner predicts, beside counts of our own and beside published runs.
 
-    uv run --extra test python benchmarks/planner.py        # about three minutes, on a processor; a GPU joins in
+    uv run --extra test python -m benchmarks.planner        # about three minutes, on a processor; a GPU joins in
 
 Memory is counted (vit_tutorial.speed.PeakMemory, within FakeTensorMode, so that nothing is held), with two processes
 as torch's profiler sees it, and on a GPU as its allocator does. Written to benchmarks/results/planner.json.
@@ -16,13 +16,14 @@ from pathlib import Path
 import torch
 import torch.distributed as dist
 import torch.nn.functional as F
-from machine import machine, store
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.distributed.fsdp import fully_shard
 from torch.nn.parallel import DistributedDataParallel
 
 from vit_tutorial import VARIANTS, ViT, ViTConfig, files, planner, speed
 from vit_tutorial.train import Recipe, train_step
+
+from .machine import machine, store
 
 SHAPES = [("Ti/16", 32), ("S/16", 32), ("B/32", 64), ("B/16", 8), ("B/16", 64), ("L/16", 16), ("H/14", 1), ("H/14", 32)]
 SHARED = replace(VARIANTS["S/16"], depth=8)  # what two processes train
@@ -131,7 +132,7 @@ def in_two_processes() -> list[dict]:
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder, "rows.json")
         where = ["--standalone", "--local-addr", "127.0.0.1", "--nproc-per-node", "2"]
-        command = [sys.executable, "-m", "torch.distributed.run", *where, __file__, str(out)]
+        command = [sys.executable, "-m", "torch.distributed.run", *where, "-m", "benchmarks.planner", str(out)]
         subprocess.run(command, check=True, capture_output=True, timeout=600)
         return json.loads(out.read_text())
 

@@ -1,4 +1,4 @@
-"""Why does a deep post-norm stack fail without warm-up? python benchmarks/postnorm.py [--seeds 3]
+"""Why does a deep post-norm stack fail without warm-up? python -m benchmarks.postnorm [--seeds 3]
 
 Twenty random sequences of five tokens, width 64, are learnt by heart by 24 blocks and one linear layer, with AdamW.
 Each run changes one thing: where the norm stands, the rate, the gradients' size, the number of blocks, the optimizer,
@@ -15,10 +15,11 @@ from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F
-from machine import machine
 from torch import Tensor, nn
 
 from vit_tutorial import EncoderBlock, data, files
+
+from .machine import machine
 
 DEPTH, WIDTH, CLASSES, SEQUENCES, TOKENS = 24, 64, 10, 20, 5
 

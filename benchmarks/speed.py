@@ -1,7 +1,7 @@
 """Forward pass and training step beside five other implementations, interleaved in one run.
 
-    OMP_NUM_THREADS=2 uv run --extra test python benchmarks/speed.py                 # about 40 minutes on two cores
-    uv run --extra test python benchmarks/speed.py --device cuda                     # a GPU
+    OMP_NUM_THREADS=2 uv run --extra test python -m benchmarks.speed                 # about 40 minutes on two cores
+    uv run --extra test python -m benchmarks.speed --device cuda                     # a GPU
 
 ViT-B/16 and a small ViT for MNIST, in float32 and with everything in bfloat16, at several batch sizes. In each round
 all models take their turn, in an order that turns, so that a slow moment of the machine hits all alike. In the same
@@ -20,7 +20,6 @@ import timm
 import torch
 import torch.nn.functional as F
 from einops import rearrange
-from machine import machine, store
 from torch import Tensor, nn
 from torchvision.models import VisionTransformer
 from transformers import ViTConfig as TheirConfig
@@ -28,6 +27,8 @@ from transformers import ViTForImageClassification
 from vit_pytorch import ViT as VitPytorch
 
 from vit_tutorial import VARIANTS, MultiHeadAttention, ViT, ViTConfig, count_macs, data, speed
+
+from .machine import machine, store
 
 SHAPES = {"B/16": VARIANTS["B/16"], "MNIST": ViTConfig(28, 7, 1, 10, 96, 3, 4, 192)}
 BATCHES = {

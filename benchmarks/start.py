@@ -1,6 +1,6 @@
 """How long until something happens: imports, and the first prediction of a fresh process.
 
-    uv run --extra test python benchmarks/start.py        # about two minutes on two cores
+    uv run --extra test python -m benchmarks.start        # about two minutes on two cores
 
 Each line of Python runs in a process of its own, all lines in turn, in an order that turns. What Python and torch
 take by themselves stands beside. Written to benchmarks/results/start_cpu.json.
@@ -11,9 +11,9 @@ import os
 import subprocess
 import sys
 
-from machine import machine, store
-
 from vit_tutorial import speed
+
+from .machine import machine, store
 
 OURS = "from vit_tutorial import data, vit, weights; import torch; torch.set_grad_enabled(False); "
 THEIRS = "import torch; torch.set_grad_enabled(False); x = torch.zeros(1, 3, 224, 224); "

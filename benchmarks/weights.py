@@ -1,4 +1,4 @@
-"""Make data/vit_mnist.safetensors: python benchmarks/weights.py
+"""Make data/vit_mnist.safetensors: python -m benchmarks.weights
 
 The defaults of `vit_tutorial.train`, model and recipe, on all of MNIST. About 20 minutes on two cores; stopped, it
 goes on where it was. Also written: the weights' SHA-256, and the log of the run in benchmarks/results/weights.json.
@@ -10,11 +10,12 @@ from dataclasses import asdict
 from pathlib import Path
 
 import torch
-from machine import machine, store
 
 from vit_tutorial import ViT, data, files, weights
 from vit_tutorial.train import Recipe, fit
 from vit_tutorial.train.__main__ import DIGITS
+
+from .machine import machine, store
 
 NAME = "vit_mnist.safetensors"
 

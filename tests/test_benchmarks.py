@@ -4,13 +4,12 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-import mnist_minute as minute
-import page
 import pytest
-import sections
-import speed as bench
 import torch
 
+from benchmarks import mnist_minute as minute
+from benchmarks import page, sections
+from benchmarks import speed as bench
 from vit_tutorial import count_macs, count_parameters, data, plots
 
 FOLDER = Path(__file__).parents[1] / "benchmarks"

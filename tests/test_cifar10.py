@@ -4,14 +4,12 @@ import json
 import sys
 from dataclasses import replace
 
-import cifar10
-import cifar10_data
-import cifar10_train
 import numpy as np
 import pytest
 import torch
 from torch.optim import Muon
 
+from benchmarks import cifar10, cifar10_data, cifar10_train
 from vit_tutorial import ViT, weights
 
 TINY = replace(cifar10.SMALL, embed_dim=32, depth=2, num_heads=2, mlp_dim=64, patch_size=8)

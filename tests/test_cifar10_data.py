@@ -11,7 +11,8 @@ import pytest
 import torch
 import torchvision
 from PIL import Image
-from test_cifar10 import cifar10_data, main, noise
+
+from tests.test_cifar10 import cifar10_data, main, noise
 
 
 def webp(pictures):

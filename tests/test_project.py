@@ -11,12 +11,13 @@ import tomllib
 import zipfile
 from pathlib import Path
 
-import lesson
 import nbval.kernel
 import pytest
 import yaml
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
+
+from tools import lesson
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -56,7 +57,7 @@ def test_the_house_is_what_the_readme_says():
     top = {path.name for path in (ROOT / "vit_tutorial").iterdir() if path.name != "__pycache__"}
     helpers = "__init__ interpret speed planner data files plots heatmaps figure1"
     files = {f"{name}.py" for name in [*MODEL, *helpers.split()]}
-    assert top == files | {"train", "weights", "widgets", "checks", "classroom"}
+    assert top == files | {"train", "weights", "widgets", "checks"}
     for room in ("train", "weights", "widgets"):
         face = importlib.import_module(f"vit_tutorial.{room}")
         assert 1 <= len(face.__all__) <= 10 and all(hasattr(face, name) for name in face.__all__)

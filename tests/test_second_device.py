@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from second_device import Elsewhere, run, second_device
 from torch import nn
+
+from tests.second_device import Elsewhere, run, second_device
 
 ROOT = Path(__file__).parents[1]
 # Three lessons move nothing themselves: one more cell lets what they built work elsewhere.

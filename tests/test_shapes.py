@@ -9,12 +9,12 @@ import inspect
 import re
 from types import ModuleType
 
-import lesson
 import pytest
 import torch
 from torch import nn
 
 import vit_tutorial as vt
+from tools import lesson
 from vit_tutorial import interpret
 
 SIZES = {"B": 2, "C": 6, "P": 4, "h": 3, "w": 5, "H": 12, "W": 20, "N": 15, "D": 24, "d": 8, "n": 1, "L": 7}

@@ -7,10 +7,10 @@ from contextlib import nullcontext
 import pytest
 import torch
 import torch.nn.functional as F
-from planner import profiled
 from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 
+from benchmarks.planner import profiled
 from vit_tutorial import speed, vit
 
 

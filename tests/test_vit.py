@@ -9,10 +9,10 @@ import torchinfo
 import torchvision
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reference import difference, with_noise
 from torch.utils.flop_counter import FlopCounterMode
 from torchvision.models.vision_transformer import VisionTransformer
 
+from tests.reference import difference, with_noise
 from vit_tutorial import VARIANTS, ViT, ViTConfig, count_macs, count_parameters, sincos2d, vit, weights
 from vit_tutorial.weights.dialects import TIMM, TORCHVISION, their_name
 

@@ -1,19 +1,19 @@
 """Writes vit_tutorial/checks/catalogue.md: every mistake that the checks know, and what it looks like from outside.
 
-Run as `python tools/catalogue.py` after a change to solutions, cases or mistakes; a test compares.
+Run as `python -m tools.catalogue` after a change to solutions, cases or mistakes; a test compares.
 """
 
 import re
 import warnings
 from pathlib import Path
 
-from lesson import LESSONS
-
 from vit_tutorial import checks
 from vit_tutorial.checks import describe
 from vit_tutorial.checks.engine import Exercise, level
 from vit_tutorial.checks.mistakes import Edit
 from vit_tutorial.checks.relation import transformed
+
+from .lesson import LESSONS
 
 PAGE = Path(checks.__file__).parent / "catalogue.md"
 HEAD = """\
@@ -25,7 +25,7 @@ The sentence is what the check says; the change is one way to make the mistake i
 column is what can be seen from outside, without knowing the mistake.
 
 For teachers: the sentences make good questions ("what would you see if …?"), and a row is a bug hunt. This page is
-written by `python tools/catalogue.py` from the tables in [mistakes](mistakes); [CONTRIBUTING](../../CONTRIBUTING.md)
+written by `python -m tools.catalogue` from the tables in [mistakes](mistakes); [CONTRIBUTING](../../CONTRIBUTING.md)
 says how to add one.
 """
 

@@ -1,7 +1,7 @@
-"""Do the lessons that are one file each run in a bare runtime? python tools/colab.py [--lessons 04 09]
+"""Do the lessons that are one file each run in a bare runtime? python -m tools.colab [--lessons 04 09]
 
 A Python environment with the versions of Colab's runtime is built by uv, without this package. Each file of
-`python -m vit_tutorial.classroom` (part `standalone`) is put into an empty folder and run there against its stored
+`python -m classroom` (part `standalone`) is put into an empty folder and run there against its stored
 outputs: google.colab is imported before the first cell, and nothing outside this machine can be reached.
 """
 
@@ -14,11 +14,11 @@ import tempfile
 import time
 from pathlib import Path
 
-import environments
-from environments import ROOT, SETS, build
+from classroom.lessons import chosen
+from classroom.standalone import make
 
-from vit_tutorial.classroom.lessons import chosen
-from vit_tutorial.classroom.standalone import make
+from . import environments
+from .environments import ROOT, SETS, build
 
 # What the runtime has, as far as the lessons need it. Of our dependencies it lacks torchinfo, which no lesson imports.
 HAS = ["accelerate", "filelock", "pillow", "safetensors", "scikit-learn", "timm", "tqdm", "transformers>=5.9"]

@@ -1,4 +1,4 @@
-"""Do the lessons show the same everywhere? python tools/environments.py [--only 3.13-colab 3.11 ...]
+"""Do the lessons show the same everywhere? python -m tools.environments [--only 3.13-colab 3.11 ...]
 
 For each Python and each set of versions below uv builds an environment afresh, and all lessons run in it against
 their stored outputs, by pyproject.toml's own options for pytest, on one thread and on two. A table is printed and

@@ -1,16 +1,16 @@
 """Writes vit_tutorial/checks/fieldguide.md: from a symptom to the likely cause, the smallest test and the lesson.
 
 Symptoms and tests stand here; cause and lesson come from the tables of checks, by words that one mistake of an
-exercise has to itself. Run as `python tools/fieldguide.py`; a test compares.
+exercise has to itself. Run as `python -m tools.fieldguide`; a test compares.
 """
 
 import re
 from pathlib import Path
 
-from catalogue import cell
-from lesson import LESSONS
-
 from vit_tutorial import checks
+
+from .catalogue import cell
+from .lesson import LESSONS
 
 PAGE = Path(checks.__file__).parent / "fieldguide.md"
 HEAD = """\
@@ -18,7 +18,7 @@ HEAD = """\
 
 Nothing crashes, and something is off. Look for what you see on the left, make the test, and read the lesson if the test
 says yes. A mistake can hide another: mend one, test it, and look again. This page is written by
-`python tools/fieldguide.py` from the tables in [mistakes](mistakes).
+`python -m tools.fieldguide` from the tables in [mistakes](mistakes).
 
 | what you see | likely cause | smallest test | lesson |
 | --- | --- | --- | --- |

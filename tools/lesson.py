@@ -7,9 +7,9 @@ import re
 
 import nbformat
 
+from classroom.lessons import FOLDED, ROOT, chosen
+from classroom.sections import reading_minutes
 from vit_tutorial import checks
-from vit_tutorial.classroom.lessons import FOLDED, ROOT, chosen
-from vit_tutorial.classroom.sections import reading_minutes
 
 LESSONS = chosen([])
 CELL_KEYS = {"jupyter", "nbgrader", "slideshow", "tags", "cellView"}  # what a cell's metadata may hold

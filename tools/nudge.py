@@ -1,4 +1,4 @@
-"""Would another machine's rounding turn a lesson red? python tools/nudge.py [05 08 ...] [--nudges 3]
+"""Would another machine's rounding turn a lesson red? python -m tools.nudge [05 08 ...] [--nudges 3]
 
 Each lesson runs against its stored outputs as in the tests, but the first step of each optimiser finds its parameters
 moved by 1e-7 of their size: what sums in another order do. Training makes a difference of that size grow, and a bound
@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 from xml.etree import ElementTree
 
-from environments import ROOT, cell_id
+from .environments import ROOT, cell_id
 
 STARTUP = """
 def nudged():

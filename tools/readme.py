@@ -6,11 +6,12 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import nbformat
-from lesson import LESSONS, ROOT
 
 from vit_tutorial import data, files
 from vit_tutorial.figure1 import architecture
 from vit_tutorial.plots import STYLE
+
+from .lesson import LESSONS, ROOT
 
 README = ROOT / "README.md"
 

@@ -1,6 +1,6 @@
-"""May these sections really be skipped? python tools/skip.py [01 04 ...]
+"""May these sections really be skipped? python -m tools.skip [01 04 ...]
 
-Each lesson is run without the sections that `vit_tutorial.classroom.sections.optional` finds, all of them at once, and
+Each lesson is run without the sections that `classroom.sections.optional` finds, all of them at once, and
 without its Extra; a cell that stops is an error. What was skipped goes to benchmarks/results/skippable.json, which the
 instructor's page shows. Some ten minutes for all lessons on two cores.
 """
@@ -15,9 +15,9 @@ os.environ.setdefault("VIT_TUTORIAL_OFFLINE", "1")
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
+from classroom.lessons import NOTEBOOKS, chosen, read
+from classroom.sections import optional, sections
 from vit_tutorial import data, files
-from vit_tutorial.classroom.lessons import NOTEBOOKS, chosen, read
-from vit_tutorial.classroom.sections import optional, sections
 
 RESULT = data.RESULTS / "skippable.json"
 

@@ -1,4 +1,4 @@
-"""Run the lessons and store what they show: python tools/store.py [01 04 ...]
+"""Run the lessons and store what they show: python -m tools.store [01 04 ...]
 
 For each lesson (all of them without arguments): definitions that the package holds are refreshed from it, the
 lesson is executed from top to bottom, its outputs and measured seconds are stored, its title cell and README's
@@ -19,12 +19,13 @@ os.environ.setdefault("VIT_TUTORIAL_OFFLINE", "1")  # stored outputs are those o
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # set in many containers; without bytecode imports take twice as long
 
 import nbformat
-import readme
 import torch
-from lesson import CELL_KEYS, LESSONS, ROOT, describe_times, known_repository, minutes, refresh, stamp
 from nbclient import NotebookClient
 
 from vit_tutorial import files
+
+from . import readme
+from .lesson import CELL_KEYS, LESSONS, ROOT, describe_times, known_repository, minutes, refresh, stamp
 
 TIMES = ROOT / "benchmarks" / "results" / "lessons.json"
 

@@ -5,10 +5,10 @@ import math
 import torch
 import torch.nn.functional as F
 from einops import rearrange
-from right_answers import right_conv, right_sincos1d
 from torch import nn
 
 import vit_tutorial as vt
+from tests.checks.right_answers import right_conv, right_sincos1d
 
 
 def wrong_confusion(labels, predictions, C):

@@ -121,4 +121,4 @@ RIGHT = {
     "regroup_qkv": lambda rows, h: torch.cat([rows[i::3] for i in range(3)]),
 }
 for path in sorted((Path(__file__).parent / "right").glob("[0-9][0-9].py")):  # those of one lesson
-    RIGHT |= importlib.import_module(f"right.{path.stem}").RIGHT
+    RIGHT |= importlib.import_module(f"tests.checks.right.{path.stem}").RIGHT

@@ -1,8 +1,8 @@
-"""The catalogue of mistakes is made from the tables; `python tools/catalogue.py` writes it."""
+"""The catalogue of mistakes is made from the tables; `python -m tools.catalogue` writes it."""
 
-import catalogue
 import pytest
 
+from tools import catalogue
 from vit_tutorial import checks
 
 

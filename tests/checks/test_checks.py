@@ -4,14 +4,14 @@ import importlib
 
 import pytest
 import torch
-from broken import subclass
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
-from right_answers import RIGHT, right_count, right_patchify
 from torch import nn
-from wrong_answers import MISTAKES
 
 import vit_tutorial as vt
+from tests.checks.broken import subclass
+from tests.checks.right_answers import RIGHT, right_count, right_patchify
+from tests.checks.wrong_answers import MISTAKES
 from vit_tutorial import checks
 from vit_tutorial.checks.observe import numbers
 

@@ -1,8 +1,8 @@
-"""The field guide is made from the tables of mistakes; `python tools/fieldguide.py` writes it."""
+"""The field guide is made from the tables of mistakes; `python -m tools.fieldguide` writes it."""
 
-import fieldguide
 import pytest
 
+from tools import fieldguide
 from vit_tutorial import checks
 
 ROWS = pytest.mark.parametrize("row", fieldguide.ROWS, ids=lambda row: row[0][:40])

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 import torch
-from right_answers import RIGHT
 from torch import nn
 
+from tests.checks.right_answers import RIGHT
 from vit_tutorial import checks
 
 

@@ -8,10 +8,10 @@ import pytest
 import torch
 import torch.nn.functional as F
 from einops import rearrange
-from lesson import LESSONS
 from torch import nn
 
 import vit_tutorial as vt
+from tools.lesson import LESSONS
 from vit_tutorial import checks, data
 from vit_tutorial.checks.predict import TABLES, near, plain, table
 

@@ -5,7 +5,9 @@ import math
 
 import torch
 import torch.nn.functional as F
-from broken import (
+
+import vit_tutorial as vt
+from tests.checks.broken import (
     batched_token,
     block_post_norm,
     block_residual_from_norm,
@@ -47,9 +49,15 @@ from broken import (
     wrong_rollout,
     wrong_sum,
 )
-from right_answers import RIGHT, RegisterTokens, right_confusion, right_count, right_distance, right_fit, right_patchify
-
-import vit_tutorial as vt
+from tests.checks.right_answers import (
+    RIGHT,
+    RegisterTokens,
+    right_confusion,
+    right_count,
+    right_distance,
+    right_fit,
+    right_patchify,
+)
 
 MISTAKES = [
     (1, "attention", lambda q, k, v: (q @ k.mT).softmax(-1) / math.sqrt(q.shape[-1]) @ v, "after the softmax"),

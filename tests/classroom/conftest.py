@@ -4,8 +4,8 @@ import shutil
 
 import pytest
 
-from vit_tutorial.classroom import pages, slides
-from vit_tutorial.classroom.lessons import chosen
+from classroom import pages, slides
+from classroom.lessons import chosen
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 

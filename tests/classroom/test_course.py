@@ -16,11 +16,11 @@ import pytest
 import torch
 from nbformat.v4 import new_code_cell, new_output
 
+from classroom import course, student
+from classroom.grade import grade, main
+from classroom.grading import Execute, Run, exercises, judged
+from classroom.lessons import LINK, NOTEBOOKS, alone, chosen, is_check, is_solution, read
 from vit_tutorial import checks
-from vit_tutorial.classroom import course, student
-from vit_tutorial.classroom.grade import grade, main
-from vit_tutorial.classroom.grading import Execute, Run, exercises, judged
-from vit_tutorial.classroom.lessons import LINK, NOTEBOOKS, alone, chosen, is_check, is_solution, read
 
 pytestmark = pytest.mark.filterwarnings("ignore:Object of type")  # nbgrader's, of its database
 LESSON = "02_cls_token"

@@ -7,11 +7,11 @@ import sys
 import nbformat
 import pytest
 
+from classroom import __main__ as command
+from classroom import instructor
+from classroom.lessons import Refused, chosen, is_check, read
+from classroom.sections import names, optional, sections
 from vit_tutorial import checks, data
-from vit_tutorial.classroom import __main__ as command
-from vit_tutorial.classroom import instructor
-from vit_tutorial.classroom.lessons import Refused, chosen, is_check, read
-from vit_tutorial.classroom.sections import names, optional, sections
 
 
 def lesson_of(*cells):
@@ -38,7 +38,7 @@ def test_a_section_may_be_skipped_if_nothing_that_stays_needs_it():
 
 @pytest.mark.parametrize("path", chosen([]), ids=lambda path: path.stem)
 def test_what_was_tried_is_what_the_lesson_has_today(path):
-    tried = data.result("skippable")[path.stem]  # python tools/skip.py NN tries it
+    tried = data.result("skippable")[path.stem]  # python -m tools.skip NN tries it
     assert tried == [section.heading for section in optional(sections(read(path)))]
 
 
@@ -89,9 +89,7 @@ def test_the_plans_name_what_there_is():
 
 
 def run(*arguments):
-    done = subprocess.run(
-        [sys.executable, "-m", "vit_tutorial.classroom", *map(str, arguments)], capture_output=True, text=True
-    )
+    done = subprocess.run([sys.executable, "-m", "classroom", *map(str, arguments)], capture_output=True, text=True)
     return done.returncode, done.stdout, done.stderr.strip()
 
 

@@ -12,9 +12,9 @@ import pytest
 from bs4 import BeautifulSoup
 from PIL import Image
 
-from vit_tutorial.classroom import cells, recorded
-from vit_tutorial.classroom.lessons import NOTEBOOKS, Refused, chosen, is_solution, read
-from vit_tutorial.classroom.mathml import mathml
+from classroom import cells, recorded
+from classroom.lessons import NOTEBOOKS, Refused, chosen, is_solution, read
+from classroom.mathml import mathml
 
 EDITIONS = ("with-solutions", "students")
 LESSONS = [path.stem for path in chosen([])]

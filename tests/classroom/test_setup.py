@@ -11,8 +11,8 @@ import zipfile
 
 import pytest
 
-from vit_tutorial.classroom import __main__ as command
-from vit_tutorial.classroom import lessons, setup, wheels
+from classroom import __main__ as command
+from classroom import lessons, setup, wheels
 
 TRY = """
 import inspect, linecache, sys

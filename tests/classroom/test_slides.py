@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from bs4 import BeautifulSoup
 
+from classroom import instructor
+from classroom.cells import Part
+from classroom.lessons import NOTEBOOKS, chosen, is_check, read
+from classroom.sections import sections
+from classroom.slides import IN_HAND, blocks, for_students, plan
 from vit_tutorial import checks, data
-from vit_tutorial.classroom import instructor
-from vit_tutorial.classroom.cells import Part
-from vit_tutorial.classroom.lessons import NOTEBOOKS, chosen, is_check, read
-from vit_tutorial.classroom.sections import sections
-from vit_tutorial.classroom.slides import IN_HAND, blocks, for_students, plan
 
 LESSONS = [path.stem for path in chosen([])]
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from unittest import mock
 
 import torch
-from broken_files import cuts, flips, strangers
-from judge import INF, NAN, Case, World
 
+from tests.hard.broken_files import cuts, flips, strangers
+from tests.hard.judge import INF, NAN, Case, World
 from vit_tutorial import files, train, weights
 from vit_tutorial.train import loop
 

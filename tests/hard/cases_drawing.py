@@ -1,9 +1,9 @@
 """Bad numbers for pictures: plots, heat maps, the explorer."""
 
 import torch
-from judge import INF, NAN, NOT_TENSORS, Case, Named, another, each
 from matplotlib import pyplot as plt
 
+from tests.hard.judge import INF, NAN, NOT_TENSORS, Case, Named, another, each
 from vit_tutorial import figure1, heatmaps, plots
 from vit_tutorial.widgets import explorer
 

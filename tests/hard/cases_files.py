@@ -6,11 +6,11 @@ import stat
 from contextlib import contextmanager
 from pathlib import Path
 
-import broken_files as broken
 import numpy as np
 import torch
-from judge import INF, NAN, NOT_PATHS, NOT_TENSORS, NOT_TEXTS, Case, Named, each
 
+from tests.hard import broken_files as broken
+from tests.hard.judge import INF, NAN, NOT_PATHS, NOT_TENSORS, NOT_TEXTS, Case, Named, each
 from vit_tutorial import data, files
 
 GOOD = {"a": torch.ones(2)}

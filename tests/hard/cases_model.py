@@ -4,10 +4,10 @@ from dataclasses import fields
 
 import numpy as np
 import torch
-from judge import INF, NAN, NOT_COUNTS, NOT_RATES, NOT_TENSORS, NOT_TEXTS, TINY, Case, Named, another, each
 from torch import nn
 
 import vit_tutorial as v
+from tests.hard.judge import INF, NAN, NOT_COUNTS, NOT_RATES, NOT_TENSORS, NOT_TEXTS, TINY, Case, Named, another, each
 from vit_tutorial import interpret
 
 SIZES = ("patch_size", "in_channels", "num_classes", "embed_dim", "depth", "num_heads", "mlp_dim")

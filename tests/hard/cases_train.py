@@ -7,10 +7,10 @@ from unittest import mock
 
 import numpy as np
 import torch
-from cases_files import at_places
-from judge import INF, NAN, NOT_COUNTS, NOT_PATHS, NOT_TENSORS, TINY, Case, Named, another, each, short
 from torch import nn
 
+from tests.hard.cases_files import at_places
+from tests.hard.judge import INF, NAN, NOT_COUNTS, NOT_PATHS, NOT_TENSORS, TINY, Case, Named, another, each, short
 from vit_tutorial import ViT, data, train
 from vit_tutorial.train import Recipe, __main__, loop
 

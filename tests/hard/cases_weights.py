@@ -6,11 +6,11 @@ from dataclasses import asdict
 
 import numpy as np
 import torch
-from broken_files import good, strange_tensors, strangers
-from cases_files import at_places, on
-from judge import INF, NAN, NOT_PATHS, NOT_TENSORS, NOT_TEXTS, TINY, Case, Named, another, each
 from torch import nn
 
+from tests.hard.broken_files import good, strange_tensors, strangers
+from tests.hard.cases_files import at_places, on
+from tests.hard.judge import INF, NAN, NOT_PATHS, NOT_TENSORS, NOT_TEXTS, TINY, Case, Named, another, each
 from vit_tutorial import ViT, files, weights
 from vit_tutorial.weights.dialects import DIALECTS, export
 from vit_tutorial.weights.infer_config import infer_config
@@ -201,7 +201,7 @@ def tie() -> ViT:
 
 
 def probing() -> list[Case]:
-    from cases_train import bad_examples, bad_models
+    from tests.hard.cases_train import bad_examples, bad_models
 
     words = ("images", "labels")
     cases = [

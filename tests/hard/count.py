@@ -1,4 +1,4 @@
-"""Prints how many bad inputs came to what: python tests/hard/count.py [words of an area]."""
+"""Prints how many bad inputs came to what: python -m tests.hard.count [words of an area]."""
 
 import collections
 import os
@@ -8,8 +8,7 @@ import time
 os.environ |= {"ACCELERATE_USE_CPU": "true", "VIT_TUTORIAL_OFFLINE": "1", "HF_HUB_OFFLINE": "1"}
 
 if __name__ == "__main__":
-    import judge
-    import table
+    from tests.hard import judge, table
 
     total, rest = collections.Counter(), sys.argv[1:]
     print("| area |", " | ".join(judge.CLASSES), "| all | seconds |")

@@ -8,7 +8,7 @@ from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
-import judge
+from tests.hard import judge
 
 AREAS = {  # where the cases are; "border": each error must name something; "apart": in a process that may crash
     "files": ("cases_files", "all_files", "border"),
@@ -51,7 +51,7 @@ ALLOWED = {  # bad inputs that may be taken, and why
 def cases(area: str) -> tuple[list[judge.Case], bool]:
     module, function, options = AREAS[area]
     found, seen = [], Counter()
-    for case in getattr(import_module(module), function)():
+    for case in getattr(import_module(f"tests.hard.{module}"), function)():
         seen[case.name] += 1
         number = f" ({seen[case.name]})" * (seen[case.name] > 1)
         found.append(replace(case, name=case.name + number))

@@ -7,12 +7,12 @@ import socket
 import threading
 from dataclasses import replace
 
-import cases_checkpoint as checkpoints
 import pytest
 import torch
-from cases_train import typed
-from judge import TINY, World
 
+from tests.hard import cases_checkpoint as checkpoints
+from tests.hard.cases_train import typed
+from tests.hard.judge import TINY, World
 from vit_tutorial import ViT, files, train
 from vit_tutorial.train import __main__, loop
 

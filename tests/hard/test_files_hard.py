@@ -7,11 +7,11 @@ import sys
 import threading
 from pathlib import Path
 
-import broken_files
 import numpy as np
 import pytest
 import torch
 
+from tests.hard import broken_files
 from vit_tutorial import ViTConfig, data, files, weights
 from vit_tutorial.vit import ViT
 from vit_tutorial.weights import pretrained

@@ -8,16 +8,16 @@ import tempfile
 import warnings
 from pathlib import Path
 
-import broken_files
-import cases_checkpoint as checkpoints
 import numpy as np
 import pytest
 import torch
-from cases_weights import LOADERS, states
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from judge import World, another
 
+from tests.hard import broken_files
+from tests.hard import cases_checkpoint as checkpoints
+from tests.hard.cases_weights import LOADERS, states
+from tests.hard.judge import World, another
 from vit_tutorial import data, files, weights
 from vit_tutorial.weights.infer_config import infer_config
 

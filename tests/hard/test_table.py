@@ -1,7 +1,8 @@
 """A few thousand bad inputs: each is refused with a word that helps, and nothing has changed."""
 
 import pytest
-import table
+
+from tests.hard import table
 
 
 def described(found, *kinds) -> str:

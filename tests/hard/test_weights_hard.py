@@ -9,10 +9,10 @@ from dataclasses import asdict
 import numpy as np
 import pytest
 import torch
-from broken_files import strange_tensors, torch_file
-from cases_weights import LOADERS, MATRIX, edited, states
-from judge import TINY, World, another, give_up
 
+from tests.hard.broken_files import strange_tensors, torch_file
+from tests.hard.cases_weights import LOADERS, MATRIX, edited, states
+from tests.hard.judge import TINY, World, another, give_up
 from vit_tutorial import ViT, files, train, weights
 from vit_tutorial.train import Recipe
 from vit_tutorial.weights.dialects import DIALECTS, views

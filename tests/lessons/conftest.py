@@ -2,7 +2,8 @@
 
 import nbformat
 import pytest
-from lesson import LESSONS
+
+from tools.lesson import LESSONS
 
 
 @pytest.fixture(params=LESSONS, ids=lambda path: path.stem)

@@ -6,10 +6,20 @@ import json
 import re
 
 import nbformat
-import store
-from lesson import LESSONS, built_in, definition, describe_times, known_repository, minutes, modules, refresh, stamp
 
 import vit_tutorial
+from tools import store
+from tools.lesson import (
+    LESSONS,
+    built_in,
+    definition,
+    describe_times,
+    known_repository,
+    minutes,
+    modules,
+    refresh,
+    stamp,
+)
 from vit_tutorial.weights import dialects
 
 TIMES = store.json.loads(store.TIMES.read_text())
@@ -44,7 +54,7 @@ def test_lesson_and_package_hold_the_same_code(lesson):
     shared = set(here) & set(package)
     assert shared, "a lesson that builds nothing"
     for name in shared:
-        assert here[name] == package[name], f"{name} differs from the package; run python tools/store.py {number}"
+        assert here[name] == package[name], f"{name} differs from the package; run python -m tools.store {number}"
 
 
 def test_the_tables_of_names_that_lessons_show_are_the_packages():

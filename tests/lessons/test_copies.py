@@ -4,9 +4,9 @@ import re
 
 import matplotlib.pyplot as plt
 import pytest
-from lesson import LESSONS
-from test_namespaces import namespace
 
+from tests.lessons.test_namespaces import namespace
+from tools.lesson import LESSONS
 from vit_tutorial import checks
 
 

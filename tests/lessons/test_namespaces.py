@@ -10,12 +10,12 @@ import re
 import nbformat
 import pytest
 import torch
-from lesson import LESSONS, built_in
-from reference import with_noise
 from torch import nn
 from torchvision.models.vision_transformer import ConvStemConfig, VisionTransformer
 
 import vit_tutorial as vt
+from tests.reference import with_noise
+from tools.lesson import LESSONS, built_in
 from vit_tutorial import checks, interpret, train, weights
 from vit_tutorial.weights.probe import probe
 from vit_tutorial.widgets import explore_block, explore_model

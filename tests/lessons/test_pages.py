@@ -7,9 +7,9 @@ import statistics
 from pathlib import Path
 
 import nbformat
-import readme
-from lesson import CELL_KEYS, FOLDED, LESSONS, opening, solutions
 
+from tools import readme
+from tools.lesson import CELL_KEYS, FOLDED, LESSONS, opening, solutions
 from vit_tutorial import checks
 
 ROOT = Path(__file__).parents[2]

@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import torch
-from runs import QUICK, digits, small
 
+from tests.train.runs import QUICK, digits, small
 from vit_tutorial import files
 from vit_tutorial.train import fit, loop
 

@@ -11,8 +11,8 @@ from dataclasses import replace
 
 import pytest
 import torch
-from runs import QUICK, checkpointed, digits, killed_while_saving, same, small
 
+from tests.train.runs import QUICK, checkpointed, digits, killed_while_saving, same, small
 from vit_tutorial import files, weights
 from vit_tutorial.train import fit, loop
 

@@ -10,10 +10,10 @@ import accelerate
 import pytest
 import torch
 import torch.nn.functional as F
-from runs import QUICK, SMALL, digits, same, second_of_two, small
 from sklearn.metrics import accuracy_score, log_loss
 from transformers import get_cosine_schedule_with_warmup
 
+from tests.train.runs import QUICK, SMALL, digits, same, second_of_two, small
 from vit_tutorial import ViT, data, interpret
 from vit_tutorial.speed import attention_kernels
 from vit_tutorial.train import Recipe, draw, evaluate, fit, loop, parameter_groups, predict, shift, train_epoch

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 import torch
-from runs import digits
 
+from tests.train.runs import digits
 from vit_tutorial import ViT, files
 from vit_tutorial.train import Recipe, fit, loop
 from vit_tutorial.train.__main__ import DIGITS, main

@@ -15,17 +15,15 @@ from types import SimpleNamespace
 import accelerate
 import pytest
 import torch
-from in_processes import ODD, observed
-from runs import QUICK, SMALL, digits, same, second_of_two, small
-from second_device import Elsewhere, second_device
 
+from tests.second_device import Elsewhere, second_device
+from tests.train.in_processes import ODD, observed
+from tests.train.runs import QUICK, SMALL, digits, same, second_of_two, small
 from vit_tutorial import files, planner
 from vit_tutorial.speed import PeakMemory
 from vit_tutorial.train import fit, loop, train_epoch
 from vit_tutorial.train.__main__ import main
 from vit_tutorial.train.processes import join
-
-HERE = Path(__file__).parent
 
 
 def start(task: str, folder: Path) -> subprocess.CompletedProcess:
@@ -34,7 +32,7 @@ def start(task: str, folder: Path) -> subprocess.CompletedProcess:
     command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", *rendezvous]
     environment = {name: value for name, value in os.environ.items() if name != "ACCELERATE_USE_CPU"}
     environment |= {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
-    command += [str(HERE / "in_processes.py"), task, str(folder)]
+    command += ["-m", "tests.train.in_processes", task, str(folder)]
     return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=600)
 
 

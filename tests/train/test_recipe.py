@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from runs import small
 from timm.optim import param_groups_weight_decay
 from transformers import get_cosine_schedule_with_warmup
 
+from tests.train.runs import small
 from vit_tutorial.train import Recipe, parameter_groups, schedule, shift
 from vit_tutorial.train.recipe import layer_groups
 

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 import timm
 import torch
-from reference import with_noise
 from torch import nn
 from torchvision.models.vision_transformer import VisionTransformer
 from transformers import ViTConfig as TheirConfig
 from transformers import ViTForImageClassification
 
+from tests.reference import with_noise
 from vit_tutorial import ViT, ViTConfig
 from vit_tutorial.weights.relatives import RelativeConfig, build, simplest
 

@@ -2,7 +2,11 @@
 
 import pytest
 import torch
-from others import (
+from safetensors.torch import load_file, save_file
+from transformers import ViTForImageClassification
+
+from tests.reference import difference, with_noise
+from tests.weights.others import (
     LIMIT,
     SMALL,
     changed,
@@ -15,10 +19,6 @@ from others import (
     timm_model,
     torchvision_model,
 )
-from reference import difference, with_noise
-from safetensors.torch import load_file, save_file
-from transformers import ViTForImageClassification
-
 from vit_tutorial import weights
 from vit_tutorial.weights.dialects import DIALECTS, axes, export, find_dialect, split_qkv, views
 from vit_tutorial.weights.relatives import build

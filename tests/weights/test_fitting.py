@@ -4,7 +4,11 @@ import re
 
 import pytest
 import torch
-from others import (
+from timm.models.vision_transformer import checkpoint_filter_fn
+from torchvision.models.vision_transformer import VisionTransformer, interpolate_embeddings
+
+from tests.reference import difference, with_noise
+from tests.weights.others import (
     LIMIT,
     SMALL,
     changed,
@@ -17,10 +21,6 @@ from others import (
     timm_model,
     torchvision_model,
 )
-from reference import difference, with_noise
-from timm.models.vision_transformer import checkpoint_filter_fn
-from torchvision.models.vision_transformer import VisionTransformer, interpolate_embeddings
-
 from vit_tutorial import weights
 from vit_tutorial.weights.fitting import fold_layer_scale, square
 from vit_tutorial.weights.infer_config import infer_config

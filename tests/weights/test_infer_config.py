@@ -3,8 +3,8 @@
 import pytest
 import timm
 import torch
-from others import SMALL, changed, new, timm_model
 
+from tests.weights.others import SMALL, changed, new, timm_model
 from vit_tutorial import VARIANTS, ViT, vit, weights
 from vit_tutorial.weights.dialects import DIALECTS, export
 from vit_tutorial.weights.infer_config import infer_config

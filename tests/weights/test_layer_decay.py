@@ -2,10 +2,10 @@
 
 import pytest
 import torch
-from others import SMALL, changed, images_for, timm_model
-from reference import with_noise
 from timm.optim import param_groups_layer_decay
 
+from tests.reference import with_noise
+from tests.weights.others import SMALL, changed, images_for, timm_model
 from vit_tutorial import ViT
 from vit_tutorial.train import Recipe, parameter_groups, train_step
 from vit_tutorial.train.recipe import layer_groups

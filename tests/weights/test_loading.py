@@ -11,7 +11,13 @@ import numpy as np
 import pytest
 import timm
 import torch
-from others import (
+from torch import nn
+from torchvision.models.vision_transformer import VisionTransformer
+from transformers import ViTConfig as TheirConfig
+from transformers import ViTForImageClassification, ViTModel
+
+from tests.reference import difference, with_noise
+from tests.weights.others import (
     LIMIT,
     SMALL,
     changed,
@@ -25,12 +31,6 @@ from others import (
     timm_model,
     torchvision_model,
 )
-from reference import difference, with_noise
-from torch import nn
-from torchvision.models.vision_transformer import VisionTransformer
-from transformers import ViTConfig as TheirConfig
-from transformers import ViTForImageClassification, ViTModel
-
 from vit_tutorial import VARIANTS, ViT, ViTConfig, files, weights
 from vit_tutorial.weights.dialects import find_dialect
 from vit_tutorial.weights.infer_config import infer_config

@@ -5,10 +5,10 @@ from dataclasses import asdict, dataclass
 
 import pytest
 import torch
-from others import LIMIT, SMALL, changed, images_for, new, same_numbers, timm_model
-from reference import difference
 from torch import nn
 
+from tests.reference import difference
+from tests.weights.others import LIMIT, SMALL, changed, images_for, new, same_numbers, timm_model
 from vit_tutorial import ViT, data, files, weights
 from vit_tutorial.weights.relatives import RelativeConfig
 

@@ -9,11 +9,11 @@ import timm
 import torch
 import torchvision
 import transformers
-from reference import difference, with_noise
 from safetensors.torch import save_file
 from transformers import ViTConfig as TheirConfig
 from transformers import ViTForImageClassification
 
+from tests.reference import difference, with_noise
 from vit_tutorial import data
 from vit_tutorial.weights import pretrained
 

@@ -5,10 +5,10 @@ import sys
 
 import pytest
 import torch
-from others import changed, images_for
-from reference import with_noise
 from sklearn.linear_model import LogisticRegression
 
+from tests.reference import with_noise
+from tests.weights.others import changed, images_for
 from vit_tutorial import ViT
 from vit_tutorial.interpret import inputs_of
 from vit_tutorial.weights.probe import probe

@@ -3,8 +3,8 @@
 import pytest
 import timm
 import torch
-from others import SMALL, changed, hf_model, jax_arrays, loud, new, same_numbers, timm_model
 
+from tests.weights.others import SMALL, changed, hf_model, jax_arrays, loud, new, same_numbers, timm_model
 from vit_tutorial import vit, weights
 from vit_tutorial.weights.infer_config import infer_config
 from vit_tutorial.weights.loading import check_entries, load_exactly

@@ -3,10 +3,10 @@
 import pytest
 import torch
 import torch.nn.functional as F
-from others import SMALL, changed, images_for, new
-from reference import difference
 from torch import nn
 
+from tests.reference import difference
+from tests.weights.others import SMALL, changed, images_for, new
 from vit_tutorial import ViT, ViTConfig, count_macs, count_parameters
 from vit_tutorial.weights.relatives import MeanHead, PrefixTokens, Relative, RelativeConfig, build, simplest, traits
 

@@ -13,7 +13,8 @@ import urllib.request
 
 import nbformat
 import pytest
-from browser import wait_for
+
+from tests.widgets.browser import wait_for
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 

@@ -2,7 +2,7 @@
 
 import os
 
-from browser import run_cell, wait_for
+from tests.widgets.browser import run_cell, wait_for
 
 CELLS = [
     "from vit_tutorial import data, weights\n"

@@ -1,11 +1,11 @@
 """A lesson that is one file, in a browser: without the package, its pad is drawn upon and its explorer answers."""
 
 import nbformat
-from browser import run_cell, wait_for
-from colab import BARE
 
-from vit_tutorial.classroom.lessons import chosen, read
-from vit_tutorial.classroom.standalone import standalone
+from classroom.lessons import chosen, read
+from classroom.standalone import standalone
+from tests.widgets.browser import run_cell, wait_for
+from tools.colab import BARE
 
 WIDGETS = """\
 from vit_tutorial import data, weights

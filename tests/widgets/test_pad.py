@@ -5,8 +5,8 @@ import os
 
 import pytest
 import torch
-from browser import run_cell, wait_for
 
+from tests.widgets.browser import run_cell, wait_for
 from vit_tutorial import ViT, ViTConfig, data, interpret, weights
 from vit_tutorial.widgets import DigitPad, draw_digit, frame_digit
 

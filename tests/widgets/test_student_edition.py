@@ -4,12 +4,12 @@ import tempfile
 from pathlib import Path
 
 import nbformat
-from browser import run_cell, wait_for
 
+from classroom import student
+from classroom.lessons import chosen, is_check, is_solution, read
+from tests.widgets.browser import run_cell, wait_for
 from vit_tutorial import checks
 from vit_tutorial.checks.predict import table
-from vit_tutorial.classroom import student
-from vit_tutorial.classroom.lessons import chosen, is_check, is_solution, read
 
 EXERCISE = checks.register_tokens
 

@@ -5,9 +5,10 @@ import itertools
 import json
 from pathlib import Path
 
-from .. import data, widgets
-from ..weights import load
-from ..widgets import AttentionExplorer, explore_model
+from vit_tutorial import data, widgets
+from vit_tutorial.weights import load
+from vit_tutorial.widgets import AttentionExplorer, explore_model
+
 from .lessons import Refused
 
 

@@ -13,7 +13,7 @@ from .lessons import alone, read
 
 CONFIG = '''"""nbgrader's settings for this course: vit_tutorial/classroom/grading.py says what and why."""
 
-from vit_tutorial.classroom.grading import configure
+from classroom.grading import configure
 
 c = get_config()  # noqa: F821 (nbgrader defines it)
 configure(c)

@@ -20,9 +20,10 @@ from pathlib import Path
 import sphinx_revealjs
 from nbformat import NotebookNode
 
-from .. import data
-from ..checks import EXERCISES
-from ..checks.predict import table
+from vit_tutorial import data
+from vit_tutorial.checks import EXERCISES
+from vit_tutorial.checks.predict import table
+
 from .cells import Part, Words, parts, plain
 from .grading import CARD, exercises
 from .lessons import read, title

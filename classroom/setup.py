@@ -63,10 +63,10 @@ def packed(path: Path) -> str:
 
 
 def package(folder: Path) -> Path:
-    """The wheel for students: without classroom, the solutions packed."""
+    """The wheel for students: the solutions packed."""
     with tempfile.TemporaryDirectory() as copied:
         for path in ("vit_tutorial", "data", "benchmarks/results"):
-            shutil.copytree(ROOT / path, Path(copied, path), ignore=shutil.ignore_patterns("classroom", "__pycache__"))
+            shutil.copytree(ROOT / path, Path(copied, path), ignore=shutil.ignore_patterns("__pycache__"))
         for path in ("pyproject.toml", "README.md", "LICENSE"):
             shutil.copy(ROOT / path, copied)
         for path in Path(copied, "vit_tutorial/checks/solutions").glob("[0-9][0-9].py"):

@@ -1,4 +1,4 @@
-"""Everything for a class in one folder: python -m vit_tutorial.classroom OUT [04 ...] [--only pages slides]
+"""Everything for a class in one folder: python -m classroom OUT [04 ...] [--only pages slides]
 
 OUT must not exist yet. It is written as a whole or not at all. Needs the extra `classroom`; TEACHING.md says what to do
 with it.
@@ -53,7 +53,7 @@ def make(out: Path, numbers: list[str], parts: list[str]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(
-        prog="python -m vit_tutorial.classroom",
+        prog="python -m classroom",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -9,8 +9,9 @@ from pathlib import Path
 
 from nbformat import NotebookNode
 
-from .. import data
-from ..checks.predict import table
+from vit_tutorial import data
+from vit_tutorial.checks.predict import table
+
 from .cells import Words
 from .grading import exercises
 from .lessons import ROOT, chosen, is_check, is_solution, read, title

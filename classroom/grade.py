@@ -1,4 +1,4 @@
-"""From hand-ins to marks: python -m vit_tutorial.classroom.grade COURSE 04 [HANDED_IN]
+"""From hand-ins to marks: python -m classroom.grade COURSE 04 [HANDED_IN]
 
 HANDED_IN is a folder with one folder for each student, or with files that have the student's name in theirs
 (anna_04_attention.ipynb). The lesson is recognised by what is in a file, so "Copy of 04_attention.ipynb" will do.
@@ -24,7 +24,7 @@ from .report import for_moodle, nothing_to_grade, report
 def lesson_of(course: Path, number: str) -> str:
     """The assignment of this number in a course."""
     if not (course / "nbgrader_config.py").is_file() or not (course / "gradebook.db").is_file():
-        raise Refused(f"{course} is no course; python -m vit_tutorial.classroom OUT makes one, OUT/course")
+        raise Refused(f"{course} is no course; python -m classroom OUT makes one, OUT/course")
     known = sorted(path.name for path in (course / "release").iterdir())
     if not (found := [name for name in known if number in (name, name[:2])]):
         raise Refused(f"no lesson {number} in {course}; there are {', '.join(known)}")
@@ -72,7 +72,7 @@ def grade(course: Path, number: str, folder: Path | None = None, names: bool = F
 
 def main() -> None:
     parser = argparse.ArgumentParser(
-        prog="python -m vit_tutorial.classroom.grade",
+        prog="python -m classroom.grade",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -22,7 +22,8 @@ from nbformat import NotebookNode
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from .. import data, files
+from vit_tutorial import data, files
+
 from . import setup, student
 from .lessons import FOLDED, ROOT, Refused, alone
 
@@ -119,7 +120,7 @@ def archive(paths: list[Path], content: Callable[[Path], bytes]) -> str:
 
         for path in sorted(PACKAGE.rglob("*")):
             inside = path.relative_to(PACKAGE)
-            if path.is_file() and not {"__pycache__", "classroom", "_data", "catalogue.md"} & {*inside.parts}:
+            if path.is_file() and not {"__pycache__", "_data", "catalogue.md"} & {*inside.parts}:
                 add(f"vit_tutorial/{inside.as_posix()}", content(path))
         for path in paths:
             if path.is_relative_to(data.RESULTS):

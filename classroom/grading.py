@@ -18,7 +18,8 @@ from nbgrader.utils import capture_log
 from traitlets import Bool, Integer, default
 from traitlets.config import Config, PyFileConfigLoader
 
-from ..checks import EXERCISES
+from vit_tutorial.checks import EXERCISES
+
 from .lessons import Refused, is_check, is_solution
 from .mathml import mathml
 

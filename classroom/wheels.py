@@ -22,7 +22,7 @@ def fetch(folder: Path, more: list[str]) -> None:
     """All wheels or none."""
     wheel = next(folder.glob("vit_tutorial-*.whl"), None)
     if not wheel:
-        raise Refused(f"no vit_tutorial wheel in {folder}; python -m vit_tutorial.classroom OUT makes one, OUT/usb")
+        raise Refused(f"no vit_tutorial wheel in {folder}; python -m classroom OUT makes one, OUT/usb")
     asked = dict(itertools.pairwise(more))
     python = asked.get("--python-version", f"{sys.version_info.major}.{sys.version_info.minor}")
     place = folder / f"wheels-{asked.get('--platform', sysconfig.get_platform())}-py{python}"
@@ -44,7 +44,7 @@ def fetch(folder: Path, more: list[str]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(
-        prog="python -m vit_tutorial.classroom.wheels",
+        prog="python -m classroom.wheels",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -12,7 +12,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from nbformat import NotebookNode
 from nbgrader.preprocessors import ClearSolutions
 
-from .. import data
+from vit_tutorial import data
+
 from . import recorded
 from .cells import Words, parts, plain
 from .grading import ForStudents

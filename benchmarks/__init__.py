@@ -1,0 +1,1 @@
+"""What was measured, side by side: `python -m benchmarks`."""

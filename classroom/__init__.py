@@ -1,0 +1,1 @@
+"""What a class needs, made of the lessons in one run: python -m classroom OUT. See TEACHING.md."""
