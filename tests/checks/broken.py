@@ -8,7 +8,7 @@ from einops import rearrange
 from torch import nn
 
 import vit_tutorial as vt
-from tests.checks.right_answers import right_conv, right_sincos1d
+from tests.checks.right import RIGHT
 
 
 def wrong_confusion(labels, predictions, C):
@@ -165,7 +165,7 @@ def registers_first(self, x):
 
 
 def interleaved(x, dim):
-    return right_sincos1d(x, dim).unflatten(1, (2, -1)).mT.flatten(1)
+    return RIGHT["sincos1d"](x, dim).unflatten(1, (2, -1)).mT.flatten(1)
 
 
 def norm_unbiased(x, w, b, eps):
@@ -223,6 +223,6 @@ def mha_dropout_on_output(self, x):
 
 
 def conv_with(linear, P, bias):
-    conv = right_conv(linear, P)
+    conv = RIGHT["conv_from_linear"](linear, P)
     conv.bias.data = bias.data
     return conv

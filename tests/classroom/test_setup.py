@@ -85,7 +85,7 @@ def test_the_students_wheel_has_no_readable_solution_and_its_checks_name_mistake
     with zipfile.ZipFile(wheel) as opened:
         opened.extractall(tmp_path)
     assert not (tmp_path / "vit_tutorial" / "classroom").exists()
-    for path in (tmp_path / "vit_tutorial" / "checks" / "solutions").glob("[0-9][0-9].py"):
+    for path in (tmp_path / "vit_tutorial" / "checks" / "lessons").glob("*/solutions.py"):
         assert "SOLUTION" not in path.read_text()
     alone = os.environ | {"PYTHONPATH": str(tmp_path)}
     told = subprocess.run(

@@ -27,7 +27,11 @@ def carried(notebook):
 
 def test_it_carries_the_package_and_just_its_data():
     names = carried(standalone(read(LESSONS["02"])))
-    assert {"vit_tutorial/vit.py", "vit_tutorial/checks/mistakes/02.txt", "vit_tutorial/widgets/pad.js"} <= names
+    assert {
+        "vit_tutorial/vit.py",
+        "vit_tutorial/checks/lessons/02/mistakes.txt",
+        "vit_tutorial/widgets/pad.js",
+    } <= names
     assert not any(name.startswith("vit_tutorial/classroom") or name.endswith(".pyc") for name in names)
     shell = {f"vit_tutorial/_data/mnist/{kind}-images-idx3-ubyte.gz" for kind in ("train", "t10k")}
     assert shell <= carried(standalone(read(LESSONS["13"])))  # named by no cell: it is the shell's training that reads

@@ -11,10 +11,10 @@ from pathlib import Path
 from .engine import Exercise, Wrong
 from .predict import predict
 
-LESSONS = sorted(path.stem for path in (Path(__file__).parent / "solutions").glob("[0-9][0-9].py"))
+LESSONS = sorted(room.name for room in (Path(__file__).parent / "lessons").glob("[0-9][0-9]"))
 EXERCISES: dict[str, Exercise] = {}
 for _lesson in LESSONS:
-    EXERCISES |= importlib.import_module(f"{__name__}.solutions.{_lesson}").EXERCISES
+    EXERCISES |= importlib.import_module(f"{__name__}.lessons.{_lesson}.cases").EXERCISES
 for _name, _exercise in EXERCISES.items():
     _exercise.name = _name
 globals().update(EXERCISES)

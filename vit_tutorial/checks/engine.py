@@ -57,7 +57,7 @@ class Exercise:
         self.run = run or (lambda answer, *arguments: answer(*arguments))
         target = run or (solution.forward if self.is_class else solution)
         self.names = [*inspect.signature(target).parameters][bool(run or self.is_class) :]
-        self.lesson = solution.__module__.rpartition(".")[2]
+        self.lesson = solution.__module__.split(".")[-2]
         self.name, self.failures = "", 0  # the table knows the name
         self.memory: dict[str, Iterator[Fact]] = {}  # what is seen of a source, as far as anybody asked
         self.built: dict[tuple[str, int], Made] = {}  # modules by the text before forward, and case
@@ -169,7 +169,9 @@ class Exercise:
                 return bool(fits[i] or fits[j])
             return ("parts" in kinds) != same_parts
 
-        both = [says for says, source in self.pairs(worth) if level(got, self.fresh(source)) == "all"]
+        reached = [first_type(self.seen(source)) for source in [self.source, *(source for _, source in singles)]]
+        pairs = self.pairs(worth) if first_type(got) in reached else []  # what no single one changes, two do not either
+        both = [says for says, source in pairs if level(got, self.fresh(source)) == "all"]
         if said := describe.alternatives(both):
             return said
         for (says, source), fit in zip(singles, fits, strict=True):
@@ -195,7 +197,13 @@ def only_stops(got: list[Fact], right: list[Fact]) -> bool:
     return all(a and (isinstance(a.value, Exception) or (b and a[:2] == b[:2] and agree(a, b))) for a, b in both)
 
 
-@functools.cache
+def first_type(seen: Iterable[Fact]) -> tuple[type, torch.dtype | None]:
+    """Type and dtype of the first result."""
+    value = next((fact.value for fact in seen if fact.kind == "result"), None)
+    return type(value), getattr(value, "dtype", None)
+
+
+@functools.lru_cache(4096)  # all pairs of one exercise, not those of seventy-five
 def compiled(source: str) -> Any:
     """Its code, or None where two edits together are no Python."""
     try:

@@ -117,6 +117,8 @@ def same(a: Any, b: Any) -> bool:
     if isinstance(a, Tensor) and isinstance(b, Tensor):
         if a.shape != b.shape or a.dtype != b.dtype:
             return False
+        if torch.equal(a, b):  # most are, and it is ten times as fast
+            return True
         a, b = a.detach().double(), b.detach().double()
         return torch.allclose(a, b, rtol=1e-4, atol=1e-5, equal_nan=True)
     if isinstance(a, Exception) or isinstance(b, Exception):

@@ -8,14 +8,14 @@ from typing import Any
 
 from torch import Tensor
 
-TABLES = Path(__file__).parent / "predictions"
+TABLES = sorted((Path(__file__).parent / "lessons").glob("[0-9][0-9]/predictions.toml"))
 
 
 @functools.cache
 def table() -> dict[str, dict]:
     """All predictions by name: `answer`, its `unit`, how near is right (`within`, a share), and usual wrong guesses."""
     found = {}
-    for path in sorted(TABLES.glob("[0-9][0-9].toml")):
+    for path in TABLES:
         found |= tomllib.loads(path.read_text(encoding="utf-8"))
     return found
 

@@ -1,8 +1,13 @@
-"""Right answers to lesson 02's exercises, spelled otherwise than in the package."""
+"""Right answers to the exercises of lesson 02, most of them in another style than ours."""
 
 import torch
 from einops import rearrange
 from torch import nn
+
+import vit_tutorial as vt
+from vit_tutorial import checks
+
+RegisterTokens = checks.EXERCISES["register_tokens"].solution
 
 
 class Warm(nn.Module):
@@ -21,4 +26,9 @@ def feature_map(tokens, grid):
     return rearrange(tokens[:, K:], "B (h w) D -> B D h w", h=grid[0])
 
 
-RIGHT = {"warm_start": Warm, "feature_map": feature_map}
+RIGHT = {
+    "cls_token": vt.ClsToken,
+    "register_tokens": RegisterTokens,
+    "warm_start": Warm,
+    "feature_map": feature_map,
+}

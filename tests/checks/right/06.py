@@ -1,7 +1,9 @@
-"""Right answers to lesson 06's new exercises, in other words than ours."""
+"""Right answers to the exercises of lesson 06, most of them in another style than ours."""
 
 import torch
 import torch.nn.functional as F
+
+import vit_tutorial as vt
 
 
 def top_k_accuracy(logits, labels, k):
@@ -22,4 +24,10 @@ def mended_loss(logits, labels):
     return torch.stack(losses).mean()
 
 
-RIGHT = {"top_k_accuracy": top_k_accuracy, "attention_pool": attention_pool, "mended_loss": mended_loss}
+RIGHT = {
+    "mean_pool": lambda x: x[:, 1:].sum(1) / (x.shape[1] - 1),
+    "head": vt.ClassificationHead,
+    "top_k_accuracy": top_k_accuracy,
+    "attention_pool": attention_pool,
+    "mended_loss": mended_loss,
+}

@@ -1,7 +1,29 @@
-"""Right answers to the exercises of lesson 09, spelled otherwise than in the package."""
+"""Right answers to the exercises of lesson 09, most of them in another style than ours."""
+
+import functools
+import math
 
 import torch
 import torch.nn.functional as F
+
+
+def right_attention(q, k, v):
+    return torch.einsum("bhij,bhjd->bhid", (torch.einsum("bhid,bhjd->bhij", q, k) / q.shape[-1] ** 0.5).softmax(-1), v)
+
+
+def right_rollout(maps):
+    layers = maps.mean(2) + torch.eye(maps.shape[-1])
+    return functools.reduce(lambda below, above: above @ below, layers / layers.sum(-1, keepdim=True))
+
+
+def right_distance(maps, P):
+    side = round((maps.shape[-1] - 1) ** 0.5)
+    total = torch.zeros(maps.shape[0], maps.shape[2])
+    for i in range(side**2):
+        row = maps[..., 1 + i, 1:] / maps[..., 1 + i, 1:].sum(-1, keepdim=True)
+        far = torch.tensor([math.dist(divmod(i, side), divmod(j, side)) for j in range(side**2)])
+        total += (row * far * P).sum(-1).mean(1) / side**2
+    return total
 
 
 def right_occlusion(model, images, patch_size, fill):
@@ -46,4 +68,11 @@ def right_budget(scores, ink, budget):
     return mask
 
 
-RIGHT = {"occlusion_map": right_occlusion, "without_head": right_without, "within_budget": right_budget}
+RIGHT = {
+    "attention_map": lambda q, k: right_attention(q, k, torch.eye(k.shape[2]).expand(*k.shape[:3], -1)),
+    "rollout": right_rollout,
+    "attention_distance": right_distance,
+    "occlusion_map": right_occlusion,
+    "without_head": right_without,
+    "within_budget": right_budget,
+}

@@ -1,4 +1,4 @@
-"""Right answers to the exercises of lesson 11, spelled otherwise than in the package."""
+"""Right answers to the exercises of lesson 11, most of them in another style than ours."""
 
 import torch
 
@@ -45,4 +45,9 @@ def right_groups(model, recipe):
     return groups
 
 
-RIGHT = {"freeze": right_freeze, "shifted_views": right_views, "between": right_between, "layer_groups": right_groups}
+RIGHT = {
+    "freeze": right_freeze,
+    "shifted_views": right_views,
+    "between": right_between,
+    "layer_groups": right_groups,
+}

@@ -1,4 +1,4 @@
-"""Right answers to the exercises of lesson 12, in another style than the package's."""
+"""Right answers to the exercises of lesson 12, most of them in another style than ours."""
 
 import torch
 
@@ -37,4 +37,8 @@ def in_pieces(q, k, v, size):
     return mixed
 
 
-RIGHT = {"attention_intensity": intensity, "mended_compare": compare, "attention_in_pieces": in_pieces}
+RIGHT = {
+    "attention_intensity": intensity,
+    "mended_compare": compare,
+    "attention_in_pieces": in_pieces,
+}

@@ -1,0 +1,209 @@
+"""What the exercises of lesson 04 are tried with, and what is asked of the module beside its numbers."""
+
+import re
+from collections.abc import Callable
+from unittest import mock
+
+import torch
+import torch.nn.functional as F
+from einops import EinopsError
+from torch import nn
+
+from ....attention import MultiHeadAttention
+from ...engine import Exercise
+from ...observe import Unfit, numbers
+from .solutions import MyAttention, cross_attention, find_heads, mended_attention, my_attention, my_masked_attention
+
+HEADS = [(1, 2, 3, 4), (2, 3, 5, 16), (3, 1, 4, 6), (1, 2, 4, 4)]  # B, h, N, d; with N == d slips stay unnoticed
+
+
+def heads(case: int) -> tuple[torch.Tensor, ...]:
+    """The last ones are float64: what is cast to float32 on the way cannot meet them."""
+    found = [numbers(HEADS[case], seed) for seed in (1, 2, 3)]
+    return tuple(x.double() for x in found) if case == 3 else tuple(found)
+
+
+def low(case: int) -> tuple[torch.Tensor, ...]:
+    """The first query's scores, in float64, are about -107: below what some fill in for -inf."""
+    q, k, v = heads(case)
+    if case == 3:
+        q, k = q.clone(), k.clone()
+        q[:, :, 0, -1], k[..., -1] = -21.4, 10
+    return q, k, v
+
+
+def masks(case: int) -> torch.Tensor:
+    """Neither triangular nor symmetric; each query may look at a key.
+
+    One may look at all, in case 0; in the others nobody looks at key 2.
+    """
+    N = HEADS[case][2]
+    mask, i = numbers((N, N), 4 + case) > -0.5, torch.arange(N)
+    mask[i, (i + 1) % N], mask[i, (i + 2) % N] = True, False
+    if case == 0:
+        mask[2] = True
+    else:
+        mask[:, 2], mask[1, 3] = False, True
+    return mask
+
+
+def cast(result: object, dtype: torch.dtype) -> object:
+    return result.to(dtype) if isinstance(result, torch.Tensor) else result
+
+
+def attend(answer: Callable, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> object:
+    """A result of another dtype is fine: loops write into torch.zeros."""
+    return cast(answer(q, k, v), q.dtype)
+
+
+def attend_masked(answer: Callable, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: torch.Tensor) -> object:
+    return cast(answer(q, k, v, mask), q.dtype)
+
+
+def dropped(answer: type[nn.Module], rate: float) -> tuple[torch.Tensor, ...]:
+    """What a module whose tokens look at themselves alone gives: twice in eval(), in train(), and what is right."""
+    D = 8
+    model = answer(D, 1, rate)
+    turn = torch.linalg.qr(numbers((D, D)))[0]
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.zero_()
+        model.qkv.weight.copy_(torch.cat([torch.eye(D), torch.eye(D), turn]))
+        model.out.weight.copy_(torch.eye(D))
+        x = 12 * torch.eye(D)[None].repeat(200, 1, 1)
+        return model.eval()(x), model(x), model.train()(x), x @ turn.mT
+
+
+def dropout(answer: type[nn.Module]) -> dict[str, bool]:
+    """Attention that looks at one token only makes visible what is dropped: a token's values, whole."""
+    calm, again, noisy, right = dropped(answer, 0.5)
+    steady = torch.allclose(calm, again)
+    calm = calm if steady else right
+    used = not torch.allclose(noisy, calm, atol=1e-2)
+    share = noisy / calm
+    gone = share.abs() < 1e-3
+    size = share[~gone].median() if not gone.all() else torch.tensor(0.0)
+    other = ~gone & ((share - size).abs() > 1e-2)  # a weight that is dropped leaves nothing, or a multiple
+    mixed, even = bool(other.double().mean() > 0.02), right.mean(dim=1, keepdim=True).expand_as(noisy)
+    scores = mixed and torch.allclose(noisy[other], even[other], atol=1e-2)
+    whole = bool(gone.all(-1).double().mean() > 0.2)
+    parts = bool((gone.any(-1) & ~gone.all(-1)).double().mean() > 0.2)
+    weights = used and not mixed and not parts
+    _, _, rare, _ = dropped(answer, 0.2)
+    missing = [(t.abs() < 1e-3).double().mean() for t in (noisy, rare)]
+    silent, _, training, _ = dropped(answer, 0.0)
+    return {
+        "the dropout is still on in eval(): it acts in training only. F.dropout needs training=self.training, "
+        "SDPA a dropout_p of 0.": steady,
+        "the argument `dropout` changes nothing in train(): nobody uses it.": used,
+        "the dropout acts on the scores, or on q and k, before the softmax: e^0 is 1. It belongs on the "
+        "weights.": not scores,
+        "the dropout acts on q, k and v, not on the attention weights.": not (mixed and not scores and parts),
+        "the dropout acts on the input, not on the attention weights.": not (mixed and not scores and not parts),
+        "the dropout acts on single numbers, of the output or of the values; it belongs on the attention "
+        "weights.": mixed or whole or not parts,
+        "a second dropout acts on the output: only the attention weights are dropped.": mixed or not (whole and parts),
+        "the dropout's rate is not the one that was asked for.": bool(
+            not weights or (abs(missing[0] - 0.5) < 0.1 and abs(missing[1] - 0.2) < 0.1)
+        ),
+        "the dropout acts in training even where it is 0.0: its rate is not the argument.": torch.allclose(
+            silent, training, atol=1e-2
+        ),
+        "what dropout keeps is not scaled up by 1 / (1 - rate).": bool(not weights or (size - 2).abs() < 1e-2),
+    }
+
+
+def module(D: int, h: int, seed: int) -> MultiHeadAttention:
+    """Large random parameters, so that heads differ and biases count; the same for everyone."""
+    model = MultiHeadAttention(D, h)
+    for i, parameter in enumerate(model.parameters()):
+        parameter.data = 0.5 * numbers(tuple(parameter.shape), 10 * seed + i)
+    return model
+
+
+def padded(B: int, N: int, seed: int) -> torch.Tensor:
+    """Each picture has one token of padding or more, not at the same places, and two real ones: a single one gets
+    all weight, whatever asks, and the gradient of the queries is nothing but rounding."""
+    keep = numbers((B, N), seed) > 0
+    i = torch.arange(B)
+    keep[i, i % N], keep[i, (i + 1) % N], keep[i, (i + 2) % N] = True, False, True
+    return keep
+
+
+CROSS = [(2, 3, 5, 6, 2), (1, 4, 4, 12, 3), (3, 5, 6, 8, 4), (2, 2, 4, 16, 2), (2, 4, 3, 6, 1)]  # B, M, N, D, h
+
+
+def cross(case: int) -> tuple:
+    B, M, N, D, h = CROSS[case]
+    return module(D, h, case), numbers((B, M, D), 1), numbers((B, N, D), 2), padded(B, N, 3 + case)
+
+
+LAYERS = [(2, 3, 6, 2), (1, 5, 12, 3), (3, 4, 8, 1), (2, 6, 16, 4), (2, 4, 18, 6)]  # B, N, D, h
+
+
+def layers(case: int) -> tuple:
+    B, N, D, h = LAYERS[case]
+    model = module(D, h, case)
+    return numbers((B, N, D), case), model.qkv, model.out, h
+
+
+def across(answer: Callable, attention: nn.Module, x: torch.Tensor, context: torch.Tensor, keep: torch.Tensor):
+    """On the CPU SDPA does not compare the numbers of keys and values, and reads beyond the end."""
+    sdpa = F.scaled_dot_product_attention
+
+    def careful(query, key, value, *rest, **named):
+        if key.shape[-2] != value.shape[-2]:
+            raise RuntimeError(f"there are {key.shape[-2]} keys and {value.shape[-2]} values: both come from `context`")
+        return sdpa(query, key, value, *rest, **named)
+
+    with mock.patch.object(F, "scaled_dot_product_attention", careful):
+        return answer(attention, x, context, keep)
+
+
+UNKNOWN = [(2, 3, 6, 3), (1, 4, 12, 2), (2, 5, 8, 1), (1, 3, 6, 6), (2, 6, 24, 12), (3, 4, 30, 5), (1, 2, 9, 3)]
+
+
+def unknown(case: int) -> tuple:
+    """In double precision and off by 1e-10: what asks for closeness finds it with any tolerance, equality does not."""
+    B, N, D, h = UNKNOWN[case]
+    model, x = module(D, h, case).double(), numbers((B, N, D), case).double()
+    with torch.no_grad():
+        if case >= 5:  # small outputs, so that a wide tolerance finds too many numbers of heads
+            for parameter in model.out.parameters():
+                parameter.mul_(1e-3)
+        y = model(x) + 1e-10 * numbers((B, N, D), 9).double()
+    return model.qkv, model.out, x, y
+
+
+def search(answer: Callable, qkv: nn.Linear, out: nn.Linear, x: torch.Tensor, y: torch.Tensor) -> object:
+    try:
+        found = answer(qkv, out, x, y)
+    except (RuntimeError, EinopsError) as error:
+        if re.search("can't divide axis|is invalid for input of size|split_size", str(error)):
+            return "a number that does not divide D"  # seen, whatever is split and how
+        raise
+    if found is None:
+        raise Unfit(
+            "None comes back, and a number of heads is asked for. If your code looks for one that fits and found none: "
+            "is each number tried that divides D, is what you compare with `y` computed as in this lesson, and may "
+            "rounding differ?"
+        )
+    return found
+
+
+EXERCISES = {
+    "attention": Exercise(my_attention, [heads(i) for i in range(4)], run=attend),
+    "masked_attention": Exercise(my_masked_attention, [(*low(i), masks(i)) for i in range(4)], run=attend_masked),
+    "cross_attention": Exercise(cross_attention, [cross(i) for i in range(len(CROSS))], run=across),
+    "mended_attention": Exercise(mended_attention, [layers(i) for i in range(len(LAYERS))]),
+    "find_heads": Exercise(find_heads, [unknown(i) for i in range(len(UNKNOWN))], run=search, gradients=False),
+    "multi_head_attention": Exercise(
+        MyAttention,
+        [
+            ((6, 2), (numbers((1, 3, 6)),), (numbers((2, 4, 6), 1),)),
+            ((16, 4), (numbers((2, 5, 16)),)),
+            ((8, 1), (numbers((3, 4, 8)),)),
+        ],
+        more=dropout,
+    ),
+}

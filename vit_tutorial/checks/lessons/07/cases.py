@@ -1,0 +1,233 @@
+"""What the exercises of lesson 07 are tried with: configs, pairs of models that differ somewhere, files of kernels."""
+
+import copy
+
+import torch
+from einops import rearrange
+from torch import nn
+
+from ....vit import VARIANTS, ViT, ViTConfig
+from ...engine import Exercise
+from ...observe import Unfit, fill, numbers, same
+from .solutions import MyViT, first_difference, my_count, my_macs, read_kernels_mended, windowed_macs
+
+SMALL = [  # B; image size, patch size, channels, classes, D, depth, heads, mlp_dim
+    (2, ViTConfig((8, 12), 4, 1, 5, 6, 2, 3, 8)),  # deepest first: there the names of parameters are compared
+    (3, ViTConfig(16, 4, 3, 10, 8, 1, 1, 20)),
+    (1, ViTConfig((8, 4), 2, 3, 7, 24, 2, 4, 12)),  # here arguments in another order are possible, and 12 heads
+]
+
+
+ODD = [  # no constant of the others holds for these two
+    ViTConfig((30, 20), 5, 1, 7, 24, 2, 3, 120),
+    ViTConfig((28, 49), 7, 2, 11, 20, 3, 5, 34),
+]
+
+
+CONFIGS = [(config,) for config in (*ODD, *(VARIANTS[name] for name in ("B/16", "Ti/16", "L/32")))]
+
+
+WINDOWS = [  # rows, columns, D, mlp_dim, depth, window, num_global: no two products alike
+    (6, 4, 5, 11, 3, 2, 1),
+    (10, 15, 7, 9, 5, 5, 2),
+    (9, 12, 6, 31, 4, 3, 0),
+    (8, 8, 3, 10, 7, 4, 7),
+    (70, 70, 768, 3072, 12, 14, 4),  # Segment Anything's ViT-B
+]
+
+
+class Backwards(nn.Module):
+    """Its parts stand in another order than they run: `last` is registered first."""
+
+    def __init__(self):
+        super().__init__()
+        self.last = nn.Linear(6, 3)
+        self.first = nn.Sequential(nn.Linear(5, 6), nn.Tanh())
+
+    def forward(self, x):
+        return self.last(self.first(x))
+
+
+class Twice(nn.Sequential):
+    """Doubles what its parts give."""
+
+    def forward(self, x):
+        return 2 * super().forward(x)
+
+
+def filled(model, *shape, size=1.0):
+    """A model with random numbers in it, and an input of that shape and size; small inputs meet no bias."""
+    fill(model)
+    for module in model.modules():
+        if isinstance(module, nn.Linear) and size < 1:
+            module.bias.data.zero_()
+    return model, size * numbers(shape)
+
+
+class Keep(nn.Module):
+    """The first three numbers of each row; the rest is thrown away."""
+
+    def forward(self, x):
+        return x[..., :3]
+
+
+def small_vit():
+    return filled(ViT(ViTConfig((8, 12), 4, 1, 5, 6, 2, 3, 8)), 2, 1, 8, 12)
+
+
+def a_chain():
+    return filled(nn.Sequential(nn.Linear(5, 7), Twice(nn.Linear(7, 6), nn.Tanh()), nn.Linear(6, 4)), 3, 5)
+
+
+def below_zero():
+    """All that it gives is far below 0."""
+    model, x = filled(nn.Sequential(nn.Linear(5, 6), nn.Linear(6, 2)), 3, 5)
+    model[0].bias.data -= 40
+    model[1].weight.data.abs_()
+    return model, x
+
+
+def one_row(linear):
+    linear.weight[1] += 0.5
+
+
+def nudged(linear):
+    linear.bias += 1e-6 * linear.bias.abs().max()
+
+
+PAIRS = {  # what is said of a case: the models' form, and what is done to which part of ours
+    "another row in blocks.1.mlp.fc1": (small_vit, "encoder.blocks.1.mlp.fc1", one_row),
+    "another row in blocks.0.mlp.fc2": (small_vit, "encoder.blocks.0.mlp.fc2", one_row),
+    "nothing differs": (small_vit, "encoder", lambda part: None),
+    "another eps in blocks.0.norm2": (small_vit, "encoder.blocks.0.norm2", lambda norm: setattr(norm, "eps", 0.3)),
+    "another number of heads in blocks.1": (
+        small_vit,
+        "encoder.blocks.1.attention",
+        lambda attention: setattr(attention, "num_heads", 2),
+    ),
+    "rounding alone differs": (a_chain, "2", nudged),
+    "module 1 gives -2 times its parts' result, not 2 times": (
+        a_chain,
+        "1",
+        lambda part: setattr(part, "forward", lambda x: -Twice.forward(part, x)),
+    ),
+    "module 0 shifted downwards": (a_chain, "0", lambda linear: linear.bias.sub_(3.0)),
+    "one number in four off by 2e-4 of the largest": (a_chain, "2", lambda linear: linear.bias[0].add_(8e-4)),
+    "each number off by 5e-4 of the largest": (a_chain, "2", lambda linear: linear.bias.add_(2e-3)),
+    "GELU's approximation by tanh in blocks.1": (
+        small_vit,
+        "encoder.blocks.1.mlp.gelu",
+        lambda gelu: setattr(gelu, "approximate", "tanh"),
+    ),
+    "rounding alone differs, and all numbers are negative": (below_zero, "0", nudged),
+    "module 0 is off by 1, and all numbers are negative": (below_zero, "0", lambda linear: linear.bias.sub_(1.0)),
+    "numbers of about 0.00001 halved in first.0": (
+        lambda: filled(Backwards(), 3, 5, size=1e-5),
+        "first.0",
+        lambda linear: linear.weight.mul_(0.5),
+    ),
+    "numbers of about 10000, of which rounding alone differs": (
+        lambda: filled(nn.Sequential(nn.Linear(5, 6), nn.ReLU(), nn.Linear(6, 2)), 3, 5, size=1e4),
+        "0",
+        lambda linear: linear.weight.mul_(1 + 1e-6),
+    ),
+    "modules 0 and 1 differ in what module 2 throws away": (
+        lambda: filled(nn.Sequential(nn.Linear(5, 6), nn.Tanh(), Keep()), 3, 5),
+        "0",
+        lambda linear: linear.bias[5].add_(1.0),
+    ),
+    "first.0 and last in another sign": (
+        lambda: filled(Backwards(), 3, 5),
+        "",
+        lambda part: (part.first[0].weight.neg_(), part.last.weight.neg_()),
+    ),
+}
+
+
+def pair(what):
+    """Two models that differ as said, and an input."""
+    form, name, act = PAIRS[what]
+    theirs, x = form()
+    ours = copy.deepcopy(theirs)
+    with torch.no_grad():
+        act(ours.get_submodule(name))
+    return ours.eval(), theirs.eval(), x
+
+
+def look_for(answer, what):
+    """Its answer for a pair of models, a name; "None" for None."""
+    found = answer(*pair(what))
+    return "None" if found is None else found
+
+
+def hooks_left(answer):
+    """Whether it tidies up, and leaves the models as they were."""
+    ours, theirs, x = pair("another row in blocks.1.mlp.fc1")
+    before = theirs(x)
+    answer(ours, theirs, x)
+    hooks = sum(len(m._forward_hooks) + len(m._forward_pre_hooks) for m in [*ours.modules(), *theirs.modules()])
+    return {
+        "hooks stay on the models and run at every later call: keep what register_forward_hook returns, and call its "
+        "remove().": not hooks,
+        "theirs computes something else afterwards: leave the models as they were.": same(before, theirs(x)),
+    }
+
+
+def kernels(D, M, P, C):
+    """A small file: kernels (in, out) and (P, P, C, D), everything else as in our models; and our state dict."""
+    shapes = {"tokens": (1, D, D), "patch.kernel": (D, C, P, P), "patch.bias": (D,), "norm.weight": (D,)}
+    shapes |= {"qkv.weight": (3 * D, D), "out.weight": (D, D), "out.bias": (D,), "fc1.weight": (M, D)}
+    shapes |= {"fc2.weight": (D, M), "linear.weight": (5, D)}
+    own = {name: numbers(shape, seed) for seed, (name, shape) in enumerate(shapes.items())}
+    turned = {2: lambda t: t.T.clone(), 4: lambda t: rearrange(t, "D C P1 P2 -> P1 P2 C D").clone()}
+    stored = {name: turned.get(t.ndim, lambda t: t.clone())(t) for name, t in own.items()}
+    return stored, own
+
+
+def verdicts(answer, D, M, P, C):
+    """What becomes of each tensor, in words."""
+    stored, own = kernels(D, M, P, C)
+    before = {name: tensor.clone() for name, tensor in stored.items()}
+    found = answer(stored, {name: torch.zeros_like(tensor) for name, tensor in own.items()})
+    if found is not None and not isinstance(found, dict):
+        raise Unfit(f"a dict of tensors by name is asked for; a {type(found).__name__} comes back.")
+    if found is None:
+        return None
+    said = {name: verdict(found.get(name), tensor) for name, tensor in own.items()}
+    said |= {f"{name}": "a name too many" for name in found if name not in own}
+    changed = stored.keys() != before.keys() or not all(same(stored[name], before[name]) for name in before)
+    return said | {"stored": "changed in place" if changed else "right"}
+
+
+def verdict(got, want):
+    """One tensor in words."""
+    if not isinstance(got, torch.Tensor):
+        return "missing" if got is None else f"a {type(got).__name__}"
+    if got.shape != want.shape:
+        return f"shape {tuple(got.shape)} instead of {tuple(want.shape)}"
+    if same(got, want):
+        return "right"
+    turned = {"still turned over": want.mT if want.ndim > 1 else want, "numbers in other places": None}
+    return next(
+        words for words, other in turned.items() if other is None or (other.shape == got.shape and same(got, other))
+    )
+
+
+EXERCISES = {
+    "windowed_macs": Exercise(windowed_macs, WINDOWS, gradients=False),
+    "first_difference": Exercise(
+        first_difference, [(what,) for what in PAIRS], run=look_for, gradients=False, more=hooks_left
+    ),
+    "read_kernels": Exercise(
+        read_kernels_mended,
+        [(4, 7, 2, 3), (6, 6, 3, 1), (5, 20, 4, 4), (8, 3, 2, 8)],
+        run=verdicts,
+        gradients=False,
+    ),
+    "count_parameters": Exercise(my_count, CONFIGS),
+    "count_macs": Exercise(my_macs, CONFIGS),
+    "vit": Exercise(
+        MyViT,
+        [((config,), (numbers((B, config.in_channels, *config.size)),)) for B, config in SMALL],
+    ),
+}

@@ -1,0 +1,108 @@
+"""What the exercises of lesson 09 are tried with, and what is asked of them."""
+
+import copy
+import functools
+
+import torch
+from torch import nn
+
+from ....vit import ViT, ViTConfig
+from ...engine import Exercise
+from ...observe import fill, numbers, same
+from .solutions import my_distance, my_map, my_rollout, occlusion_map, within_budget, without_head_mended
+
+
+def classifier(channels, height, width, classes):
+    """A small network of any kind for pictures of this size."""
+    model = nn.Sequential(nn.Flatten(), nn.Linear(channels * height * width, 7), nn.Tanh(), nn.Linear(7, classes))
+    fill(model)
+    return model.eval()
+
+
+def silenced(answer, num_heads, earlier, layer, head, images):
+    """The logits of a second call, after an `earlier` one, (layer, head), on the same model."""
+    model = copy.deepcopy(patient(*images.shape[1:], num_heads))
+    answer(model, *earlier, images)
+    return answer(model, layer, head, images)
+
+
+@functools.cache
+def patient(channels, height, width, num_heads):
+    """A small ViT with random numbers in it."""
+    model = ViT(ViTConfig((height, width), 4, channels, 5, 12, 3, num_heads, 10))
+    fill(model)
+    return model.eval()
+
+
+def left_behind(answer):
+    """Whether the model is as it was, and has no hooks."""
+    model, images = copy.deepcopy(patient(1, 4, 8, 3)), numbers((2, 1, 4, 8))
+    before = model(images)
+    answer(model, 1, 2, images)
+    hooks = sum(len(m._forward_hooks) + len(m._forward_pre_hooks) for m in model.modules())
+    return {
+        "a hook stays on the model and runs at every later call: keep what register_forward_pre_hook returns, and call "
+        "its remove().": not hooks,
+        "the model computes something else afterwards: leave it as it was.": bool(hooks) or same(before, model(images)),
+    }
+
+
+EXERCISES = {
+    "attention_map": Exercise(
+        my_map,
+        [(numbers(shape), numbers(shape, 1)) for shape in [(1, 2, 3, 4), (2, 3, 5, 16), (3, 1, 4, 6)]],
+        gradients=False,
+    ),
+    "rollout": Exercise(
+        my_rollout,
+        [(numbers(shape).softmax(-1),) for shape in [(2, 1, 2, 3, 3), (3, 2, 4, 5, 5), (4, 3, 2, 4, 4)]],
+        gradients=False,
+    ),
+    "attention_distance": Exercise(
+        my_distance,
+        [
+            (numbers((*lead, N, N)).softmax(-1), P)
+            for *lead, N, P in [(1, 3, 2, 5, 14), (2, 4, 5, 10, 5), (1, 1, 4, 5, 8)]
+        ],
+        gradients=False,
+    ),
+    "occlusion_map": Exercise(
+        occlusion_map,
+        [
+            (classifier(C, H, W, classes), numbers((B, C, H, W), seed), P, value)
+            for seed, (B, C, H, W, P, classes, value) in enumerate(
+                [(2, 1, 4, 6, 2, 3, -0.7), (1, 3, 8, 4, 4, 4, 0.5), (5, 2, 9, 12, 3, 6, 1.25)]
+            )
+        ],
+        gradients=False,
+    ),
+    "without_head": Exercise(
+        without_head_mended,
+        [
+            (heads, earlier, layer, head, numbers((B, C, 4, 8), heads))
+            for heads, earlier, layer, head, B, C in [
+                (2, (0, 1), 1, 0, 2, 1),
+                (4, (2, 3), 0, 1, 1, 3),
+                (6, (1, 4), 2, 3, 2, 1),
+            ]
+        ],
+        run=silenced,
+        gradients=False,
+        more=left_behind,
+    ),
+    "within_budget": Exercise(
+        within_budget,
+        [
+            (numbers((B, n), n), (size * numbers((B, n), n + 50)).relu(), budget)
+            for B, n, budget, size in [
+                (1, 5, 0.6, 2),
+                (2, 7, 0.3, 5),
+                (4, 9, 0.75, 0.4),
+                (3, 12, 0.5, 1),
+                (5, 6, 0.15, 1),
+            ]
+        ]
+        + [(numbers((2, 4), 9), torch.tensor([[3.0, 1.0, 2.0, 2.0], [4.0, 0.5, 1.5, 2.0]]), 0.5)],  # half to the dot
+        gradients=False,
+    ),
+}

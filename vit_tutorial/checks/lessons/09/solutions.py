@@ -1,0 +1,103 @@
+"""Solutions of the exercises of lesson 09."""
+
+import math
+
+import torch
+from torch import nn  # noqa: F401 - mistakes are written with it
+
+
+def my_map(q, k):
+    """(B, h, N, d), twice -> (B, h, N, N), rows sum to 1."""
+    ### BEGIN SOLUTION
+    d = q.shape[-1]
+    scores = q @ k.mT
+    scores = scores / math.sqrt(d)
+    return scores.softmax(dim=-1)
+    ### END SOLUTION
+
+
+def my_rollout(maps):
+    """(L, B, h, N, N) -> (B, N, N), rows sum to 1."""
+    ### BEGIN SOLUTION
+    identity = torch.eye(maps.shape[-1], device=maps.device)
+    reached = identity
+    for layer in maps.mean(dim=2):
+        layer = (layer + identity) / 2
+        reached = layer @ reached
+    return reached
+    ### END SOLUTION
+
+
+def my_distance(maps, patch_size):
+    """(L, B, h, 1+n*n, 1+n*n) -> (L, h), in pixels."""
+    ### BEGIN SOLUTION
+    n = math.isqrt(maps.shape[-1] - 1)
+    places = torch.cartesian_prod(torch.arange(n), torch.arange(n)) * float(patch_size)  # (n*n, 2)
+    distances = torch.cdist(places, places)
+    patches = maps[..., 1:, 1:]
+    patches = patches / patches.sum(dim=-1, keepdim=True)
+    far = (patches * distances).sum(dim=-1)  # (L, B, h, n*n)
+    return far.mean(dim=(1, 3))
+    ### END SOLUTION
+
+
+def occlusion_map(model, images, patch_size, fill):
+    """How far the model's own answer falls for each patch: images (B, C, H, W) -> (B, rows, columns).
+
+    `model` is a module in eval mode, images -> logits (B, classes); `fill` is a number. The answer is
+    that to the whole picture, and its logit is followed.
+    """
+    ### BEGIN SOLUTION
+    P = patch_size
+    B, _, H, W = images.shape
+    with torch.no_grad():
+        logits = model(images)
+        best = logits.argmax(dim=1, keepdim=True)
+        falls = torch.zeros(B, H // P, W // P)
+        for row in range(H // P):
+            for column in range(W // P):
+                changed = images.clone()
+                ys = slice(row * P, row * P + P)
+                xs = slice(column * P, column * P + P)
+                changed[:, :, ys, xs] = fill
+                left = model(changed)
+                fall = (logits - left).gather(1, best)
+                falls[:, row, column] = fall[:, 0]
+    return falls
+    ### END SOLUTION
+
+
+def without_head_mended(model, layer, head, images):
+    """Logits while one head is silent for all tokens: images (B, C, H, W) -> (B, classes).
+
+    Layers and heads count from 0. Afterwards the model computes what it did before.
+    """
+    ### BEGIN SOLUTION
+    attention = model.encoder.blocks[layer].attention
+    d = attention.out.in_features // attention.num_heads
+    weight = attention.out.weight
+    kept = weight.detach().clone()
+    with torch.no_grad():
+        weight[:, head * d : (head + 1) * d] = 0
+        logits = model(images)
+        weight.copy_(kept)
+    return logits
+    ### END SOLUTION
+
+
+def within_budget(scores, ink, budget):
+    """Which patches to empty: scores (B, n), ink (B, n) from 0 up, a share -> bool (B, n).
+
+    From the highest score downwards, as long as the emptied ink stays within `budget` times the
+    picture's ink; it ends before the first patch that would exceed it.
+    """
+    ### BEGIN SOLUTION
+    order = scores.argsort(dim=1, descending=True)
+    laid = ink.gather(1, order)
+    spent = laid.cumsum(dim=1)
+    limit = budget * ink.sum(dim=1, keepdim=True)
+    affordable = spent <= limit
+    chosen = torch.zeros_like(affordable)
+    chosen = chosen.scatter(1, order, affordable)
+    return chosen
+    ### END SOLUTION

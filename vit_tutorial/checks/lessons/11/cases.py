@@ -1,0 +1,161 @@
+"""What the exercises of lesson 11 are tried with: small models, numbered pictures, pairs of state dicts."""
+
+from numbers import Integral
+
+import torch
+from torch import Tensor
+
+from ....train import Recipe, shift
+from ....vit import ViT, ViTConfig
+from ...engine import Exercise
+from ...observe import Unfit, numbers, same
+from .solutions import between, freeze, my_groups, views_mended
+
+
+def small(depth: int) -> ViT:
+    return ViT(ViTConfig((8, 12), 4, 1, 5, 6, depth, 3, 8))
+
+
+def part_of(name: str) -> str:
+    """Where a parameter belongs: a block by its number, head.norm and head.linear, or the embedding's name."""
+    first, second, third, *_ = [*name.split("."), ""]
+    return f"block {third}" if first == "encoder" else f"head.{second}" if first == "head" else first
+
+
+DEPTHS = [(3, 1, False), (4, 0, False), (4, 3, True), (2, 2, False), (5, 2, True)]  # depth, k, frozen before
+
+
+def learning(answer, depth: int, k: int, frozen: bool):
+    """Which parts learn, and the count that comes back."""
+    model = small(depth).requires_grad_(not frozen)
+    before = {name: (p, p.detach().clone()) for name, p in model.named_parameters()}
+    count = answer(model, k)
+    after, said = dict(model.named_parameters()), {}
+    for name in before:
+        said.setdefault(part_of(name), set()).add("learns" if after[name].requires_grad else "is frozen")
+    said = {part: " or ".join(sorted(found)) for part, found in said.items()}
+    kept = all(after[name] is p and same(p, value) for name, (p, value) in before.items())
+    if isinstance(count, Tensor) and count.layout == torch.strided and not count.is_meta and count.numel() == 1:
+        count = count.item()
+    if not isinstance(count, Integral | None):
+        raise Unfit(f"one whole number is asked for; a {type(count).__name__} comes back.")
+    return said | {"the numbers": "unchanged" if kept else "changed", "returned": None if count is None else int(count)}
+
+
+VIEWS = [(3, 500, 1, 5, 7), (400, 1, 2, 9, 8), (1, 900, 3, 8, 11), (2, 600, 2, 7, 6)]  # n, copies, most, H, W
+
+
+def seen_of(answer, n: int, copies: int, most: int, H: int, W: int):
+    """What the views of numbered pixels show, whatever order they come in."""
+    images = torch.arange(n * H * W, dtype=torch.float32).reshape(n, 1, H, W)
+    labels = (7 * torch.arange(n) + 3) % 10
+
+    def once(seed):
+        return answer(images.clone(), labels.clone(), copies, most, torch.Generator().manual_seed(seed))
+
+    found = once(0)
+    if found is None:
+        return None
+    if not (isinstance(found, tuple | list) and len(found) == 2 and all(isinstance(x, Tensor) for x in found)):
+        raise Unfit("two tensors are asked for, the views and their labels.")
+    views, given = found
+    shapes = f"{tuple(views.shape[1:])} and {tuple(given.shape[1:])}"
+    said = {"views": len(views), "labels": len(given), "shapes of one": shapes, "of type": f"{given.dtype}"}
+    if views.shape[1:] != images.shape[1:] or given.shape != views.shape[:1]:
+        return said
+    middle = views[:, 0, H // 2, W // 2].long().clamp(0, n * H * W - 1)
+    which, place = middle // (H * W), middle % (H * W)
+    offsets = torch.stack([place // W - H // 2, place % W - W // 2], dim=1)
+    counts = [sorted(map(tuple, offsets[which == i].tolist())) for i in range(n)]
+    said["views of each picture"] = sorted({len(pairs) for pairs in counts})
+    said["labels that go with their picture"] = bool((given == labels[which]).all())
+    for axis, name in enumerate(("rows", "columns")):
+        said[f"{name} moved by"] = sorted(set(offsets[:, axis].tolist()))
+    said["rows and columns moved independently"] = len(set(map(tuple, offsets.tolist()))) > 2 * most + 1
+    said["views of a picture are moved differently"] = copies == 1 or all(len(set(pairs)) > 1 for pairs in counts)
+    said["pictures are moved independently"] = n == 1 or any(pairs != counts[0] for pairs in counts)
+    said["edges are repeated"] = same(views, shift(images[which], offsets))
+    again, other = once(0)[0], once(1)[0]
+    said["the same generator gives the same views"] = same(again, views)
+    said["another generator gives other views"] = not same(other, views)
+    return said
+
+
+DICTS = [  # share; names and shapes in the old state dict and in the new one; dtype
+    (0.25, {"b.w": (3, 4), "norm": (4,), "head.w": (5, 4)}, {"b.w": (3, 4), "norm": (4,), "head.w": (2, 4)}, 32),
+    (0.7, {"a": (2, 3), "head": (6,), "gone": (3,)}, {"head": (6,), "a": (2, 3), "bias": (7,)}, 64),
+    (0.0, {"x": (5,), "y": (1, 4), "z.b": (4,)}, {"x": (5,), "y": (3, 4), "z.b": (1, 4)}, 32),
+    (1.0, {"head.norm": (4,), "m": (2, 2, 3)}, {"m": (2, 2, 3), "head.norm": (4,), "extra": (1, 2)}, 64),
+]
+
+
+def mixture(answer, share: float, old_shapes: dict, new_shapes: dict, bits: int):
+    """Where each tensor stands between the two, in words."""
+    dtype = {32: torch.float32, 64: torch.float64}[bits]
+    old = {name: numbers(shape, 5 + len(name)).to(dtype) for name, shape in old_shapes.items()}
+    new = {name: numbers(shape, 50 + len(name)).to(dtype) for name, shape in new_shapes.items()}
+    copies = [{name: tensor.clone() for name, tensor in each.items()} for each in (old, new)]
+    found = answer(*copies, share)
+    if found is None:
+        return None
+    if not isinstance(found, dict):
+        raise Unfit(f"a dict of tensors by name is asked for; a {type(found).__name__} comes back.")
+    said = {name: between_words(found.get(name), old.get(name), tensor) for name, tensor in new.items()}
+    said |= {f"{name}": "a name that is not in `new`" for name in found if name not in new}
+    said["old and new"] = "unchanged" if same(copies, [old, new]) else "changed in place"
+    for tensor in found.values():
+        if isinstance(tensor, Tensor) and tensor.is_floating_point() and not tensor.requires_grad:
+            tensor.add_(1)
+    if said["old and new"] == "unchanged" and not same(copies, [old, new]):
+        said["old and new"] = "share memory with the result"
+    return said
+
+
+def between_words(got, old, new) -> str:
+    """One tensor in words."""
+    if not isinstance(got, Tensor):
+        return "missing" if got is None else f"a {type(got).__name__}"
+    if got.shape != new.shape:
+        return f"shape {tuple(got.shape)}"
+    if got.dtype != new.dtype:
+        return f"{got.dtype}"
+    got = got.detach()
+    if same(got, new):
+        return "as in new"
+    if old is None or old.shape != new.shape:
+        return "other numbers"
+    step = new - old
+    way = ((got - old) * step).sum() / (step * step).sum()
+    return f"{way:.2f} of the way from old to new" if same(got, old + way * step) else "other numbers"
+
+
+GROUPS = [(2, 0.5, 0.1, False), (3, 0.8, 0.05, False), (1, 0.6, 0.2, True), (4, 0.9, 0.3, False)]
+
+
+def rates(answer, depth: int, layer_decay: float, weight_decay: float, frozen: bool):
+    """Share of the rate and weight decay of each kind of parameter."""
+    model = small(depth)
+    model.patch_embedding.requires_grad_(not frozen)
+    groups = answer(model, Recipe(layer_decay=layer_decay, weight_decay=weight_decay))
+    if groups is None:
+        return None
+    if not (isinstance(groups, list) and all(isinstance(group, dict) and "params" in group for group in groups)):
+        raise Unfit('a list of dicts is asked for, each with "params", "weight_decay" and "scale".')
+    held = {}
+    for group in groups:
+        for p in group["params"]:
+            held.setdefault(id(p), []).append((float(group.get("scale", 1)), float(group.get("weight_decay", -1))))
+    said = {}
+    for name, p in model.named_parameters():
+        found = held.get(id(p), [])
+        words = "in no group" if not found else "in several groups" if len(found) > 1 else ""
+        said[name] = words or "share {:.4f}, weight decay {:g}".format(*found[0])
+    return said
+
+
+EXERCISES = {
+    "freeze": Exercise(freeze, DEPTHS, run=learning, gradients=False),
+    "shifted_views": Exercise(views_mended, VIEWS, run=seen_of, gradients=False),
+    "between": Exercise(between, DICTS, run=mixture, gradients=False),
+    "layer_groups": Exercise(my_groups, GROUPS, run=rates, gradients=False),
+}

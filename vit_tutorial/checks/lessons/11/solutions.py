@@ -1,0 +1,78 @@
+"""Solutions of the exercises of lesson 11."""
+
+import torch
+
+from ....train import parameter_groups, shift
+
+
+def freeze(model, k):
+    """Let only the last k blocks and the head learn, in place: ViT, int -> how many numbers learn.
+
+    Everything else is frozen. k goes from 0, the head alone, to the number of blocks.
+    """
+    ### BEGIN SOLUTION
+    for parameter in model.parameters():
+        parameter.requires_grad = False
+    depth = len(model.encoder.blocks)
+    first = depth - k
+    learning = [model.head]
+    learning += model.encoder.blocks[first:]
+    for part in learning:
+        for parameter in part.parameters():
+            parameter.requires_grad = True
+    return sum(p.numel() for p in model.parameters() if p.requires_grad)
+    ### END SOLUTION
+
+
+def views_mended(images, labels, copies, most, generator):
+    """Each picture `copies` times, each time moved by a random shift of its own, and the labels.
+
+    (n, 1, H, W), (n,) -> (copies*n, 1, H, W), (copies*n,). Rows and columns move by -most to most.
+    """
+    ### BEGIN SOLUTION
+    n = len(images)
+    offsets = torch.randint(-most, most + 1, (copies * n, 2), generator=generator)
+    repeated = images.repeat_interleave(copies, dim=0)
+    moved = shift(repeated, offsets)
+    return moved, labels.repeat_interleave(copies)
+    ### END SOLUTION
+
+
+def between(old, new, share):
+    """Parameters part of the way from `old` (share 0) to `new` (share 1): two state dicts -> dict.
+
+    It has the names of `new`. What is not in `old`, or has a different shape there, is copied
+    from `new`.
+    """
+    ### BEGIN SOLUTION
+    mixed = {}
+    for name, end in new.items():
+        start = old.get(name)
+        if start is None or start.shape != end.shape:
+            mixed[name] = end.clone()
+            continue
+        step = end - start
+        mixed[name] = start + share * step
+    return mixed
+    ### END SOLUTION
+
+
+def my_groups(model, recipe):
+    """Groups of parameters, each with its `weight_decay` and its `scale`: a share of the rate."""
+    ### BEGIN SOLUTION
+    depth = len(model.encoder.blocks)
+    steps = {}
+    for parameter in model.parameters():
+        steps[parameter] = depth + 1
+    for i, block in enumerate(model.encoder.blocks):
+        for parameter in block.parameters():
+            steps[parameter] = depth - i
+    for parameter in model.head.parameters():
+        steps[parameter] = 0
+    groups = []
+    for group in parameter_groups(model, recipe.weight_decay):
+        for parameter in group["params"]:
+            scale = recipe.layer_decay ** steps[parameter]
+            groups.append({"params": [parameter], "weight_decay": group["weight_decay"], "scale": scale})
+    return groups
+    ### END SOLUTION

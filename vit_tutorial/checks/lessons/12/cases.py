@@ -1,0 +1,149 @@
+"""A pretended GPU for lesson 12's bug hunt, and cases for its exercises."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from ....speed import PeakMemory
+from ...engine import Exercise
+from ...observe import Unfit
+from .solutions import attention_in_pieces, attention_intensity, mended_compare
+
+PAUSE = 20  # seconds
+
+
+class PretendedGPU:
+    """Work is queued and done in turn; each piece takes `slower` times as long as the one before it."""
+
+    def __init__(self, slower: float, first: float, pause: int | None):
+        self.slower, self.first, self.pause = slower, first, pause
+        self.now = self.ready = 0.0
+        self.done: dict[str, int] = {}
+        self.pieces = self.read = 0
+
+    def work(self, name: str, cost: float) -> Callable[[], None]:
+        """What queues a piece of `cost` seconds; its first time takes `first` seconds more, and one has a pause."""
+
+        def launch() -> None:
+            again = self.done.get(name, 0)
+            spent = cost * self.slower**self.pieces + self.first * (not again) + PAUSE * (self.pieces == self.pause)
+            self.done[name], self.pieces = again + 1, self.pieces + 1
+            self.now += 0.125  # what the call itself takes
+            self.ready = max(self.ready, self.now) + spent
+
+        return launch
+
+    def clock(self) -> float:
+        self.read += 1
+        return self.now
+
+    def wait(self) -> None:
+        self.now = max(self.now, self.ready)
+
+
+class Seconds(float):
+    """A work that takes so long, as a learner reads it in a message."""
+
+    def __repr__(self) -> str:
+        return f"a work of {self:g} s"
+
+
+class Machine(NamedTuple):
+    """The pretended GPU of one case, as a learner reads it in a message."""
+
+    slower: float
+    pause: int | None = None
+
+    def __repr__(self) -> str:
+        paused = f" and one pause of {PAUSE} s" if self.pause else ""
+        pace = "a steady GPU" if self.slower == 1 else f"a GPU whose works take {self.slower:g} times as long each time"
+        return f"clock and wait of {pace}{paused}"
+
+
+def on_a_pretended_gpu(answer: Callable, ours: Seconds, theirs: Seconds, rounds: int, machine: Machine) -> float:
+    """What an answer says of two works on that machine."""
+    gpu = PretendedGPU(machine.slower, first=7.0, pause=machine.pause)
+    found = answer(gpu.work("ours", ours), gpu.work("theirs", theirs), rounds, gpu.clock, gpu.wait)
+    if gpu.pieces and not gpu.read:
+        raise Unfit("`clock` is never read, so the seconds come from another clock: this work takes its own time.")
+    return found
+
+
+RACES = [
+    (Seconds(2), Seconds(1), 4, Machine(1.0)),
+    (Seconds(1), Seconds(1), 6, Machine(1.02)),
+    (Seconds(1.5), Seconds(1.25), 5, Machine(1.05, pause=7)),
+    (Seconds(1), Seconds(3), 7, Machine(0.97, pause=6)),
+    (Seconds(4), Seconds(3.5), 8, Machine(1.1, pause=12)),
+]
+
+
+class Names(TorchDispatchMode):
+    """Which functions of PyTorch are called, and the sizes of all axes that come out of them."""
+
+    def __init__(self):
+        super().__init__()
+        self.seen, self.sizes = set(), set()
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.seen.add(func.overloadpacket.__name__)
+        result = func(*args, **(kwargs or {}))
+        self.sizes.update(size for leaf in tree_leaves(result) for size in getattr(leaf, "shape", ()))
+        return result
+
+
+def in_pieces(answer: Callable) -> dict[str, bool]:
+    """Whether it holds the scores of a few keys at a time, and computes them itself."""
+    q, (k, v) = torch.randn(1, 2, 30, 4), torch.randn(2, 1, 2, 3000, 4)
+    with torch.no_grad(), Names() as names, PeakMemory() as memory:
+        answer(q, k, v, 50)
+    whole = 4 * 2 * 30 * 3000  # bytes of all scores
+    ready_made = any("scaled_dot_product" in name or "multi_head_attention" in name for name in names.seen)
+    return {
+        "the scores of all keys are there at the same time: look at `size` keys, and let go of them.": (
+            memory.peak < whole / 2
+        ),
+        "no piece has `size` keys: that is how many keys a piece holds, not how many pieces there are.": 50
+        in names.sizes,
+        "a ready-made attention does the work: write products, exponentials and sums yourself.": not ready_made,
+    }
+
+
+def tokens(B: int, h: int, queries: int, keys: int, d: int, dtype=torch.float32, shift: float | Tensor = 0.0) -> tuple:
+    """Queries, keys, values, the same for everyone; `shift`, (keys,) or one, moves the scores."""
+    cpu = torch.Generator().manual_seed(B + 10 * h + 100 * queries + 1000 * keys)
+    q, k, v = (torch.randn(B, h, n, d, generator=cpu, dtype=torch.float64) for n in (queries, keys, keys))
+    q[..., 0], k[..., 0] = 1.0, shift + k[..., 0]
+    q[..., 1::2, 0] = -1.0
+    return q.to(dtype), 2 * k.to(dtype), v.to(dtype)
+
+
+PIECES = [
+    (*tokens(1, 1, 2, 4, 3), 2),
+    (*tokens(2, 3, 5, 12, 8), 4),
+    (*tokens(1, 2, 7, 11, 4), 3),  # the last piece is shorter
+    (*tokens(3, 1, 4, 6, 5, torch.float64), 9),  # one piece
+    (*tokens(1, 2, 3, 10, 4, torch.float64, shift=1000.0), 3),  # e to the power of such scores is infinite, or 0
+    (*tokens(2, 1, 1, 8, 4, torch.float64, shift=-1000.0), 3),
+    (
+        *tokens(1, 2, 3, 9, 4, torch.float64, shift=torch.tensor([1000.0] * 3 + [-1000.0] * 6)),
+        3,
+    ),  # the largest is early
+]
+
+
+SIZES = [(2, 3, 4, 4, False), (2, 3, 4, 4, True), (197, 197, 64, 4, False), (197, 197, 64, 2, True)]
+
+
+SIZES += [(1, 50, 16, 2, False), (7, 1025, 32, 8, True), (1000, 10, 48, 2, False)]
+
+
+EXERCISES = {
+    "attention_intensity": Exercise(attention_intensity, SIZES),
+    "mended_compare": Exercise(mended_compare, RACES, run=on_a_pretended_gpu),
+    "attention_in_pieces": Exercise(attention_in_pieces, PIECES, gradients=False, more=in_pieces),
+}

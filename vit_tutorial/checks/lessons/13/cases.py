@@ -1,0 +1,36 @@
+"""What the exercises of lesson 13 are tried with, and what is asked of them."""
+
+import torch
+
+from ...engine import Exercise
+from .solutions import fsdp_numbers, mended_run, my_images
+
+
+def line(n: int, D: int, seed: int) -> tuple:
+    """w (D,), x (n, D), y (n,), which no line fits."""
+    chance = torch.Generator().manual_seed(seed)
+    return torch.randn(D, generator=chance), torch.randn(n, D, generator=chance), torch.randn(n, generator=chance)
+
+
+PLACES = [(0, 0, 0, 1, 1, 3), (2, 1, 1, 2, 3, 12), (1, 0, 2, 3, 2, 18), (3, 3, 1, 5, 4, 40), (5, 1, 3, 4, 2, 8)]
+
+
+# even when the world is doubled, each process has equally many: its size must not count
+RUNS = [(*line(7, 2, 0), 1, 1, 4, 0.05, 4), (*line(13, 3, 1), 2, 2, 4, 0.1, 1), (*line(29, 4, 2), 3, 3, 6, 0.03, 7)]
+
+
+SHAPES = [
+    ([(6, 5)], 0, 2),
+    ([(10, 3), (4,)], 3, 4),
+    ([(1, 1, 8), (9, 2, 3), (7,)], 0, 2),
+    ([(9, 4), (1, 17, 6), (20, 3, 2, 2)], 4, 8),
+    ([(3, 5), (2,), (1, 1, 7)], 6, 8),
+    ([(64, 48), (64,), (1, 17, 64), (10, 64)], 1, 3),
+]
+
+
+EXERCISES = {
+    "my_images": Exercise(my_images, PLACES),
+    "mended_run": Exercise(mended_run, RUNS, gradients=False),
+    "fsdp_numbers": Exercise(fsdp_numbers, SHAPES),
+}

@@ -1,0 +1,36 @@
+"""Known mistakes as edits of a solution's text, lessons/NN/mistakes.txt; CONTRIBUTING.md shows the form."""
+
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+
+class Edit(NamedTuple):
+    """One way to make a mistake: the sentence that names it, and what to replace by what in the solution."""
+
+    sentence: str
+    replacements: tuple[tuple[str, str], ...]
+
+    def __call__(self, source: str) -> str | None:
+        """The source with the mistake in it; None if a text to replace is not there exactly once."""
+        for old, new in self.replacements:
+            if source.count(old) != 1:
+                return None
+            source = source.replace(old, new)
+        return source
+
+
+def read(lesson: str) -> dict[str, list[Edit]]:
+    """The edits of a lesson's file, by exercise; a block with "or" holds several ways to make one mistake."""
+    found: dict[str, list[Edit]] = {}
+    text = Path(__file__).with_name("lessons").joinpath(lesson, "mistakes.txt").read_text(encoding="utf-8")
+    for block in re.split(r"\n\s*\n", text.strip()):
+        if block.startswith("# "):
+            edits = found.setdefault(block.removeprefix("# "), [])
+            continue
+        sentence, body = re.split(r"\n(?=- )", block, maxsplit=1)
+        for way in body.split("\nor\n"):
+            pairs = re.findall(r"((?:^-.*\n?)+)((?:^\+.*\n?)*)", way, re.M)
+            sides = [[re.sub(r"^[-+] ?", "", side, flags=re.M).rstrip("\n") for side in pair] for pair in pairs]
+            edits.append(Edit(" ".join(sentence.split()), tuple((old, new) for old, new in sides)))
+    return found
