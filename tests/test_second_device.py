@@ -92,7 +92,7 @@ def run_lesson(tmp_path):
     return run_lesson
 
 
-@pytest.mark.parametrize("number", ["05", "07", "08", "09", "10", "11"])
+@pytest.mark.parametrize("number", ["07", *(pytest.param(n, marks=pytest.mark.long) for n in AFTERWARDS | SHORTER)])
 def test_a_lesson_runs_where_there_is_a_second_device(number, run_lesson):
     done = run_lesson(number)
     assert done.returncode == 0, done.stderr[-3000:]
