@@ -63,7 +63,7 @@ def too_long(*_) -> None:
 
 
 @contextmanager
-def refused(words: str, *things: object, error: type | tuple = NAMED) -> Iterator[None]:
+def refused(words: str | None, *things: object, error: type | tuple = NAMED) -> Iterator[None]:
     """What is done within is refused with one of the `words`, within a minute, and changes none of the `things`."""
     whole = lambda: (torch.get_rng_state().tolist(), torch.is_grad_enabled(), torch.is_inference_mode_enabled())  # noqa: E731
     before = [state(thing) for thing in things], whole()

@@ -154,8 +154,8 @@ def flipped(content: bytes, place: int) -> bytes:
     return content[:place] + bytes([content[place] ^ 16]) + content[place + 1 :]
 
 
-def damages(content: bytes, count: int) -> Iterator[bytes]:
-    """The content cut, with flipped bits, a part filled or a part twice: `count` ways, always the same."""
+def damages(content: bytes, count: int, kept: bytes = b"") -> Iterator[bytes]:
+    """The content cut, with flipped bits, a part filled or a part twice, `kept` untouched: always the same ways."""
     chance = random.Random(0)
     while count:
         broken, place = bytearray(content), chance.randrange(len(content))
@@ -169,7 +169,7 @@ def damages(content: bytes, count: int) -> Iterator[bytes]:
         else:
             for _ in range(chance.randint(1, 4)):
                 broken[chance.randrange(100 if how == "header" else len(broken))] ^= 1 << chance.randrange(8)
-        if broken != content:
+        if broken != content and (how == "cut" or kept in broken):
             count -= 1
             yield bytes(broken)
 
