@@ -9,7 +9,6 @@ import pickle
 import random
 import socket
 import struct
-import tarfile
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -63,19 +62,6 @@ def with_code_inside() -> bytes:
     return archive({name: pickle.dumps(Code(), 2) if name.endswith("data.pkl") else e for name, e in entries.items()})
 
 
-def script() -> bytes:
-    file = io.BytesIO()
-    torch.jit.save(torch.jit.script(torch.nn.ReLU()), file)
-    return file.getvalue()
-
-
-def tar() -> bytes:
-    file = io.BytesIO()
-    with tarfile.open(fileobj=file, mode="w") as made:
-        made.addfile(tarfile.TarInfo("a"), io.BytesIO())
-    return file.getvalue()
-
-
 def headed(header, data: bytes = bytes(16)) -> bytes:
     """A safetensors file with this header."""
     text = header if isinstance(header, bytes) else json.dumps(header).encode()
@@ -108,34 +94,23 @@ STRANGE = {  # no file of tensors, or one that hides something
     "an npy with code": npy(np.array([Code()], dtype=object)),
     "a pickle that calls itself npy": archive({"a.npy": pickle.dumps({"a": Code()})}),
     "a path out of a zip": archive({"../ran": b"x"}),
-    "TorchScript": script(),
-    "a class": torch_file(torch.nn.Linear(2, 2)),
     "a tensor": torch_file(torch.ones(3)),
     "a list": torch_file([torch.ones(3)]),
-    "None": torch_file(None),
     "options alone": torch_file(argparse.Namespace(lr=0.1)),
     "a zip that unpacks to a thousand times its size": BOMB,
     "an npz with a text": archive({"a.npy": b"hello"}),
     "an npz with a short array": archive({"a.npy": npy(np.ones(9))[:-8]}),
     "an npz of words": npz(a=np.array(["x", "y"])),
-    "an npz of records": npz(a=np.zeros(2, dtype=[("x", "f4"), ("y", "i4")])),
     "an empty zip": archive({}),
-    "a zip of texts": archive({"readme.txt": b"hello"}),
-    "an npy": npy(np.ones(3)),
-    "a tar": tar(),
-    "a gzip": b"\x1f\x8b\x08\0" + bytes(60),
     "a PNG": b"\x89PNG\r\n\x1a\n" + bytes(80),
     "a web page": b"<!DOCTYPE html><html>" * 9,
     "a git-lfs pointer": b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"0" * 64 + b"\nsize 12345\n",
-    "UTF-16": "weights and weights and weights".encode("utf-16"),
     "nothing": b"",
-    "zeros": bytes(4096),
     "a pickle's first byte": b"\x80",
     "a zip's first bytes": b"PK\x03\x04",
     "a header that ends beyond the file": struct.pack("<Q", 10_000) + b"{}",
     "a header without end": b"\xff" * 8 + b"{}",
     "a header that is no JSON": headed(b"{nothing}"),
-    "a header that is a list": headed([1, 2]),
     "a header that is not UTF-8": headed(b'{"\xff\xfe": 1}'),
     "a header of a hundred thousand braces": headed(b'{"a":' * 100_000),
     "an unknown dtype": entry(dtype="F37"),
@@ -144,7 +119,6 @@ STRANGE = {  # no file of tensors, or one that hides something
     "a hole": entry(shape=[2], data_offsets=[8, 16]),
     "a shape that does not fit": entry(shape=[5]),
     "an endless shape": entry(shape=[2**62, 4]),
-    "a negative shape": entry(shape=[-4]),
     "texts that are a list": headed({"__metadata__": [1]}, b""),
     "bytes left over": entry() + bytes(16),
 }

@@ -26,30 +26,18 @@ def spoilt(value: float) -> torch.Tensor:
     return IMAGES.index_fill(0, torch.tensor(3), value)
 
 
-EXAMPLES = {  # images, labels
+EXAMPLES = {  # beside those of test_loop.py
     "no images": (None, LABELS),
-    "a list of images": ([[1.0]], LABELS),
-    "images of numpy": (IMAGES.numpy(), LABELS),
-    "float64": (IMAGES.double(), LABELS),
     "bytes": (IMAGES.byte(), LABELS),
     "complex": (IMAGES.to(torch.complex64), LABELS),
     "sparse images": (IMAGES.to_sparse(), LABELS),
     "images on meta": (IMAGES.to("meta"), LABELS),
-    "one channel": (IMAGES[:, :1], LABELS),
-    "another size": (IMAGES[:, :, :4], LABELS),
-    "one image": (IMAGES[0], LABELS),
     "five axes": (IMAGES[None], LABELS),
-    "none at all": (IMAGES[:0], LABELS[:0]),
-    "one image less": (IMAGES[:15], LABELS),
     "a NaN": (spoilt(NAN), LABELS),
     "an infinity": (spoilt(INF), LABELS),
     "no labels": (IMAGES, None),
-    "a text": (IMAGES, "text"),
-    "labels of numpy": (IMAGES, LABELS.numpy()),
     "int32": (IMAGES, LABELS.int()),
-    "truth": (IMAGES, LABELS.bool()),
     "one-hot": (IMAGES, F.one_hot(LABELS, 3)),
-    "a column": (IMAGES, LABELS[:, None]),
     "too high": (IMAGES, LABELS + 1),
     "negative": (IMAGES, LABELS - 1),
     "labels on meta": (IMAGES, LABELS.to("meta")),
@@ -153,63 +141,25 @@ def test_a_second_run_in_a_folder_is_refused_before_it_touches_anything(tmp_path
 # --- the parts that a lesson builds: torch's own errors are enough ---
 
 
-def step(model=None, optimizer=None, images=IMAGES, labels=LABELS, recipe=RECIPE, progress=0.5):
-    own = tiny()
-    optimizer = optimizer or torch.optim.SGD(own.parameters(), 0.1)
-    return train.train_step(model or own, optimizer, images, labels, recipe, progress)
+def step(argument, value):
+    given = {"model": tiny(), "images": IMAGES, "labels": LABELS, "recipe": RECIPE, "progress": 0.5}
+    given["optimizer"] = torch.optim.SGD(given["model"].parameters(), 0.1)
+    return train.train_step(**given | {argument: value})
 
 
-OFFSETS = torch.zeros(16, 2, dtype=torch.long)
+OFFSETS, MODEL = torch.zeros(16, 2, dtype=torch.long), tiny()
 PARTS = {
-    "schedule": (train.schedule, [("1", 0.1), (None, 0.1), (0.5, "1"), (0.5, None)]),
-    "shift": (
-        train.shift,
-        [
-            (None, OFFSETS),
-            (IMAGES[0], OFFSETS),
-            (IMAGES, OFFSETS.float()),
-            (IMAGES, OFFSETS[:5]),
-            (IMAGES, OFFSETS[:, 0]),
-        ],
-    ),
-    "draw": (
-        train.draw,
-        [("9", RECIPE, 0), (-1, RECIPE, 0), (NAN, RECIPE, 0), (9, None, 0), (9, RECIPE, 2.5), (9, RECIPE, "1")],
-    ),
-    "parameter_groups": (train.parameter_groups, [(None, 0.1), (ViT, 0.1), (TINY, 0.1)]),
-    "predict": (
-        predict,
-        [
-            (tiny(), None),
-            (tiny(), IMAGES[0]),
-            (tiny(), IMAGES.double()),
-            (tiny(), IMAGES.to("meta")),
-            (None, IMAGES),
-            (TINY, IMAGES),
-            (tiny(), IMAGES, 0),
-            (tiny(), IMAGES, 2.5),
-            (tiny(), IMAGES, "2"),
-        ],
-    ),
-    "train_step": (
-        lambda argument, value: step(**{argument: value}),
-        [
-            ("model", "text"),
-            ("optimizer", "text"),
-            ("images", None),
-            ("images", IMAGES[:0]),
-            ("images", IMAGES.double()),
-            ("labels", LABELS.int()),
-            ("labels", LABELS + 1),
-            ("labels", LABELS[:9]),
-            ("recipe", None),
-            ("progress", "1"),
-        ],
-    ),
+    train.schedule: [("1", 0.1), (None, 0.1), (0.5, "1")],
+    train.shift: [(None, OFFSETS), (IMAGES[0], OFFSETS), (IMAGES, OFFSETS.float()), (IMAGES, OFFSETS[:5])],
+    train.draw: [("9", RECIPE, 0), (-1, RECIPE, 0), (NAN, RECIPE, 0), (9, None, 0), (9, RECIPE, 2.5)],
+    train.parameter_groups: [(None, 0.1), (ViT, 0.1), (TINY, 0.1)],
+    predict: [*((MODEL, odd) for odd in (None, IMAGES[0], IMAGES.double(), IMAGES.to("meta"))), (TINY, IMAGES)],
+    step: [("model", "text"), ("optimizer", "text"), ("recipe", None), ("progress", "1")],
 }
-ROWS = [
-    pytest.param(call, given, id=f"{name}{n}") for name, (call, rows) in PARTS.items() for n, given in enumerate(rows)
-]
+PARTS[step] += [("images", images) for images in (None, IMAGES[:0], IMAGES.double())]
+PARTS[step] += [("labels", labels) for labels in (LABELS.int(), LABELS + 1, LABELS[:9])]
+PARTS[predict] += [(MODEL, IMAGES, size) for size in (0, 2.5, "2")]
+ROWS = [pytest.param(part, given, id=f"{part.__name__}{n}") for part in PARTS for n, given in enumerate(PARTS[part])]
 
 
 @pytest.mark.parametrize(("part", "given"), ROWS)

@@ -111,12 +111,7 @@ def test_faults_are_one_line(arguments, words, capsys, tmp_path):
 
 WRONG = {"images": ["0", "65", "x"], "epochs": ["", "0", "1e400", "2.5"], "batch-size": ["0", "65", "nan"]}
 WRONG |= {"patch-size": ["0", "-1", "4.0"], "embed-dim": ["0", "30", "None"], "num-heads": ["0", "5", "x"]}
-WRONG |= {
-    "depth": ["-1", "2.5", "[]"],
-    "mlp-dim": ["0", "-1", "1,5"],
-    "dropout": ["2", "-1", "nan"],
-    "pool": ["", "max"],
-}
+WRONG |= {"depth": ["-1", "2.5", "[]"], "mlp-dim": ["0", "1,5"], "dropout": ["2", "-1", "nan"], "pool": ["", "max"]}
 WRONG |= {"position": ["", "rope"], "learning-rate": ["2", "-1", "x"], "weight-decay": ["-1", "inf", "x"]}
 WRONG |= {"layer-decay": ["2", "nan"], "warm-up": ["1", "x"], "clip": ["0", "x"], "label-smoothing": ["2", "nan"]}
 WRONG |= {"shift": ["-1", "0.5"], "seed": ["-1", "4096", "x"], "compile": ["yes"], "bfloat16": ["1"]}
