@@ -30,7 +30,7 @@ def stopped(tmp_path_factory) -> dict[str, bytes]:
     model.register_forward_pre_hook(interrupt)
     with suppress(KeyboardInterrupt):
         fit(model, IMAGES, LABELS, RECIPE, folder=folder)
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
+    return {path.name: path.read_bytes() for path in folder.glob("[!.]*")}
 
 
 @pytest.fixture
