@@ -3,12 +3,15 @@
 import hashlib
 import shutil
 
+import numpy as np
 import pytest
 import torch
 import torchvision
 from PIL import Image
 from torchvision.transforms import v2
 
+from tests.border import INF, INSIDE, NAN, refused
+from tests.broken_files import FEW_OR_MANY, damages
 from vit_tutorial import ViTConfig, data, train, weights
 from vit_tutorial.train.__main__ import DIGITS
 
@@ -111,6 +114,69 @@ def test_the_trained_weights_read_993_of_a_thousand_digits():
     assert abs(measured["test_accuracy"] - log["rows"][-1]["test_accuracy"]) < 2e-4
     assert train.Recipe(**log["recipe"]) == train.Recipe()  # the defaults made them
     assert ViTConfig(**log["config"]) == DIGITS
+
+
+@pytest.mark.parametrize("name", [None, 3, "", "README.md", "./photos/cat.png", "../../../some/evil", "photos", "a\0b"])
+@pytest.mark.parametrize("call", [data.path, data.result, data.photo, data.batch])
+def test_names_that_are_none_of_ours_are_not_looked_for(call, name):
+    with refused("^name: ", data.FOLDER / "photos", error=FileNotFoundError):
+        call(name)
+
+
+LISTS = [b"", b"hello\n", b"a b c\n", b"\xff\xfe\0", None]
+
+
+@pytest.mark.parametrize("content", LISTS, ids=repr)
+def test_a_damaged_or_missing_list_is_named(content, tmp_path, monkeypatch):
+    monkeypatch.setattr(data, "FOLDER", tmp_path)
+    if content is not None:
+        (tmp_path / "SHA256SUMS").write_bytes(content)
+    for call in (lambda: data.path("cat"), lambda: data.photo("cat"), data.real_block, lambda: data.mnist("test")):
+        with refused("SHA256SUMS", tmp_path, error=(ValueError, FileNotFoundError)):
+            call()
+
+
+@pytest.mark.parametrize("content", [b"", b'{"a": [1, 2', b"\xff\xfe\0", b"[" * 100_000], ids=lambda b: f"{b[:9]}")
+def test_a_damaged_result_is_named(content, tmp_path, monkeypatch):
+    monkeypatch.setattr(data, "RESULTS", tmp_path)
+    (tmp_path / "luck.json").write_bytes(content)
+    with refused(r"luck\.json is damaged", tmp_path, error=ValueError):
+        data.result("luck")
+
+
+def test_hidden_files_are_no_photos(folder):
+    (folder / "photos" / ".DS_Store").write_bytes(b"x")
+    (folder / "photos" / "._cat.png").write_bytes(b"x")
+    assert set(data.photos()) == set(SIZES) and data.photo("cat").size == SIZES["cat"]
+
+
+@FEW_OR_MANY
+def test_damaged_digits_are_named(folder, count):
+    path = folder / "mnist" / "t10k-labels-idx1-ubyte.gz"
+    for content in damages(path.read_bytes(), count):
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match=r"t10k-labels-idx1-ubyte\.gz is damaged"):
+            data.path("mnist/t10k-labels-idx1-ubyte.gz")
+
+
+BYTES, CAT = torch.zeros(2, dtype=torch.uint8), Image.new("RGB", (20, 10))
+WRONG = [(name, {name: value}) for name in ("mean", "std") for value in (-0.1, 1.5, NAN, INF)] + [("std", {"std": 0.0})]
+WRONG += [("images", {"images": value}) for value in (None, [], np.zeros(2, "u1"), BYTES.long(), BYTES.bool())]
+
+
+@pytest.mark.parametrize(("name", "changes"), WRONG)
+def test_a_normalisation_that_means_nothing_is_refused(name, changes):
+    with refused(f"^(mean, std|images): .*{'' if name in ('mean', 'std') else 'uint8'}"):
+        data.normalise(**{"images": BYTES, "mean": 0.1, "std": 0.3} | changes)
+
+
+PHOTOS = [(value, 8) for value in (None, "cat", BYTES, Image.new("RGB", (0, 5)), *map(CAT.convert, ("L", "F", "P")))]
+
+
+@pytest.mark.parametrize(("photo", "size"), [*PHOTOS, *((CAT, size) for size in (None, "8", 2.5, -1, 0, NAN))])
+def test_no_photo_and_no_size_has_no_tensor(photo, size):
+    with pytest.raises(INSIDE):
+        data.prepare(photo, size)
 
 
 def test_a_result_that_is_none_is_refused():

@@ -13,6 +13,7 @@ import pytest
 import safetensors.torch
 import torch
 
+from tests.broken_files import Code
 from vit_tutorial import ViT, ViTConfig, files, weights
 
 CONFIGS = [
@@ -27,40 +28,6 @@ def randomised(config: ViTConfig) -> ViT:
     for parameter in model.parameters():
         torch.nn.init.normal_(parameter)
     return model
-
-
-@pytest.mark.parametrize("keep", [0, 4, 8, 9, 100, 0.5, 0.999])
-def test_a_truncated_file_is_named(tmp_path, keep):
-    path = tmp_path / "model.safetensors"
-    weights.save(randomised(CONFIGS[0]), path)
-    content = path.read_bytes()
-    path.write_bytes(content[: keep if isinstance(keep, int) else int(len(content) * keep)])
-    with pytest.raises(ValueError, match=r"model\.safetensors' is no whole safetensors file but truncated or damaged"):
-        weights.load(path)
-
-
-class Bomb:
-    """Unpickled, it makes a folder."""
-
-    def __init__(self, path):
-        self.path = path
-
-    def __reduce__(self):
-        return os.mkdir, (self.path,)
-
-
-@pytest.mark.parametrize("how", [torch.save, lambda thing, path: path.write_bytes(pickle.dumps(thing))])
-def test_a_pickle_is_refused_and_its_code_does_not_run(tmp_path, how):
-    how({"weight": Bomb(str(tmp_path / "exploded"))}, tmp_path / "model.pt")
-    with pytest.raises(ValueError, match="is a pickle that may hold code and is not opened"):
-        weights.load(tmp_path / "model.pt")
-    assert not (tmp_path / "exploded").exists()
-
-
-def test_a_web_page_under_the_name_is_recognised(tmp_path):
-    (tmp_path / "model.safetensors").write_text("\n<!DOCTYPE html><html>Not found</html>" * 9)
-    with pytest.raises(ValueError, match="but a web page, saved under this name"):
-        weights.load(tmp_path / "model.safetensors")
 
 
 # --- files of other libraries ---
@@ -98,20 +65,14 @@ def test_a_file_whose_texts_are_null_has_none(tmp_path):
 
 
 @pytest.mark.parametrize("how", [torch.save, lambda thing, path: path.write_bytes(pickle.dumps(thing, 2))])
-def test_read_refuses_code_and_does_not_run_it(tmp_path, how, recwarn):
-    how({"weight": Bomb(str(tmp_path / "exploded"))}, tmp_path / "model.pt")
+def test_read_refuses_code_and_does_not_run_it(tmp_path, how, recwarn, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    how({"weight": Code()}, tmp_path / "model.pt")
     words = r"model\.pt' is a pickle that may hold code and is not opened: it asks for posix\.mkdir$"
     with pytest.raises(ValueError, match=words) as error:
         files.read(tmp_path / "model.pt")
-    assert not (tmp_path / "exploded").exists() and not recwarn
+    assert not (tmp_path / "ran").exists() and not recwarn
     assert error.value.__suppress_context__  # PyTorch's message advises to open it all the same
-
-
-def test_read_refuses_a_pickle_in_an_npz(tmp_path):
-    np.savez(tmp_path / "model.npz", a=np.array([Bomb(str(tmp_path / "exploded"))], dtype=object))
-    with pytest.raises(ValueError, match=r"model\.npz' is a pickle that may hold code and is not opened"):
-        files.read(tmp_path / "model.npz")
-    assert not (tmp_path / "exploded").exists()
 
 
 @pytest.mark.parametrize("kind", ["zip", "old", "npz", "safetensors"])
@@ -163,8 +124,6 @@ def test_a_training_scripts_options_are_data(tmp_path):
     torch.save({"model": {"a": torch.ones(2)}, "args": argparse.Namespace(lr=0.1)}, tmp_path / "x.pth")
     found, _ = files.read(tmp_path / "x.pth")
     assert torch.equal(found["model"]["a"], torch.ones(2)) and found["args"].lr == 0.1
-    with pytest.raises(TypeError, match="path: expected a path, got NoneType"):
-        files.read(None)
 
 
 def test_read_names_a_web_page_and_a_missing_file(tmp_path):
@@ -201,11 +160,6 @@ def test_a_read_only_folder_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "unlink", refuse)
     with pytest.raises(OSError, match=r"path: .*x' could not be written, .*: Read-only file system"):
         files.write(tmp_path / "x", b"1")
-
-
-def test_a_missing_folder_is_named(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"path: .*could not be written"):
-        files.write(tmp_path / "nowhere" / "x", b"1")
 
 
 @pytest.mark.parametrize("call", ["fsync", "replace"])

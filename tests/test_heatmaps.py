@@ -9,6 +9,7 @@ import torch
 from matplotlib.colors import to_rgb
 from PIL import Image
 
+from tests.border import INSIDE
 from vit_tutorial import data, heatmaps, plots
 
 
@@ -85,6 +86,26 @@ def test_weights_that_no_softmax_gives_are_refused(weight, image):
     weights[1, 2] = weight
     with pytest.raises(ValueError, match="weights: expected finite numbers from 0 up"):
         heatmaps.overlay(image, weights)
+
+
+SQUARE, PHOTO = torch.ones(2, 2), torch.rand(3, 8, 8)
+ODD = [(PHOTO, weights, None) for weights in (None, "x", [[1.0]], SQUARE[0], SQUARE[None], SQUARE[:0])]
+ODD += [
+    (image, SQUARE, None) for image in (None, "x", PHOTO * math.nan, PHOTO[0], PHOTO[None], PHOTO[:2], PHOTO[:, :0])
+]
+ODD += [(PHOTO, SQUARE, query) for query in ("ab", (0,), (0, 0, 0), (0.5, 0), (None, 0))]
+
+
+@pytest.mark.parametrize("given", ODD)
+def test_nonsense_is_not_drawn(given):
+    with pytest.raises(INSIDE):
+        heatmaps.overlay(*given)
+
+
+@pytest.mark.parametrize("maps", [None, [], [None], [SQUARE] * 2, SQUARE[:1], ["x"]])
+def test_maps_that_are_not_the_queries_are_not_drawn(maps):
+    with pytest.raises(INSIDE):
+        heatmaps.attention_over(PHOTO, maps, [(0, 0)], ["a"])
 
 
 @pytest.mark.parametrize("query", [(), 0])

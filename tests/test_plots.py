@@ -11,6 +11,7 @@ from matplotlib import pyplot as plt
 from matplotlib.colors import to_rgb
 from PIL import Image
 
+from tests.border import INSIDE
 from vit_tutorial import data, heatmaps, plots
 from vit_tutorial.figure1 import architecture
 
@@ -125,6 +126,31 @@ SILENT = {  # what matplotlib draws, and draws wrong, without a word
     "a lesson that builds nothing": lambda: architecture("99"),
     "a lesson that is a number": lambda: architecture(4),
 }
+
+
+TABLE = torch.rand(4, 48)
+ODD = {  # what is called, and each time with what
+    "as_picture": (plots.as_picture, [None, "text", [], NAN, IMAGE[0], IMAGE[None], IMAGE[:2]]),
+    "pictures": (plots.pictures, [None, [None], [IMAGE, None], [IMAGE[0]]]),
+    "columns": (lambda value: plots.pictures([IMAGE] * 2, columns=value), ["2", 2.5, -1, math.nan]),
+    "patches": (lambda value: plots.patch_sequence(value, 4), [None, TABLE[0], TABLE[:0], TABLE[:, :7]]),
+    "patch_size": (lambda value: plots.patch_sequence(TABLE, value), [None, "4", 2.5, -1, 0, 3, math.nan]),
+    "matrices": (lambda value: plots.matrices(value, ["a"]), [None, [], [None], ["text"], [ONE * math.inf], [ONE[0]]]),
+    "curves": (lambda lines: plots.curves([1, 2], lines, "x", "y"), [None, {"a": [1]}, {"a": "xy"}, {"a": [1, None]}]),
+    "x": (lambda x: plots.curves(x, {"a": [1, 2]}, "x", "y"), [None, [1], "xy", [[1, 2]], [1, 2, 3]]),
+    "history": (plots.history, [None, {}, [{}], [{"epoch": 1}], [{"epoch": 1, "loss": "x"}]]),
+    "bars": (lambda values: plots.bars(values, "x"), [None, [1], {"a": None}, {"a": [1, 2]}, {"a": math.inf}]),
+    "architecture": (architecture, [None, "7", "lesson 01", [], b"01"]),
+}
+
+
+@pytest.mark.parametrize("what", ODD)
+def test_nonsense_is_not_drawn(what):
+    call, values = ODD[what]
+    for value in values:
+        with pytest.raises(INSIDE):
+            call(value)
+    plt.close("all")
 
 
 @pytest.mark.parametrize("what", SILENT)

@@ -2,6 +2,7 @@
 
 import csv
 import os
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -10,7 +11,7 @@ import pytest
 import torch
 
 from tests.train.runs import digits
-from vit_tutorial import ViT, files
+from vit_tutorial import ViT, data, files
 from vit_tutorial.train import Recipe, fit, loop
 from vit_tutorial.train.__main__ import DIGITS, main
 
@@ -106,6 +107,41 @@ def test_faults_are_one_line(arguments, words, capsys, tmp_path):
     message = capsys.readouterr().err.strip()
     assert stopped.value.code == 1 and words in message and "\n" not in message
     assert not (tmp_path / "run").exists()
+
+
+WRONG = {"images": ["0", "65", "x"], "epochs": ["", "0", "1e400", "2.5"], "batch-size": ["0", "65", "nan"]}
+WRONG |= {"patch-size": ["0", "-1", "4.0"], "embed-dim": ["0", "30", "None"], "num-heads": ["0", "5", "x"]}
+WRONG |= {"depth": ["-1", "2.5", "[]"], "mlp-dim": ["0", "1,5"], "dropout": ["2", "-1", "nan"], "pool": ["", "max"]}
+WRONG |= {"position": ["", "rope"], "learning-rate": ["2", "-1", "x"], "weight-decay": ["-1", "inf", "x"]}
+WRONG |= {"layer-decay": ["2", "nan"], "warm-up": ["1", "x"], "clip": ["0", "x"], "label-smoothing": ["2", "nan"]}
+WRONG |= {"shift": ["-1", "0.5"], "seed": ["-1", "4096", "x"], "compile": ["yes"], "bfloat16": ["1"]}
+WRONG |= {"folder": ["", "a\0b", "x" * 300, "/dev/null", "plain/x", "\ud800"], "colour": ["red"]}
+
+
+@pytest.mark.parametrize(("flag", "value"), [(flag, value) for flag, values in WRONG.items() for value in values])
+def test_a_bad_value_is_named_in_the_last_line_and_nothing_is_written(flag, value, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(
+        data, "mnist", lambda split: (torch.zeros(64, 1, 28, 28, dtype=torch.uint8), torch.arange(64) % 10)
+    )
+    (tmp_path / "plain").write_bytes(b"x")
+    with pytest.raises(SystemExit) as stopped:
+        main(["--images=64", "--batch-size=16", "--folder=run", f"--{flag}={value}"])
+    lines = capsys.readouterr().err.strip().splitlines()
+    assert stopped.value.code in (1, 2) and (stopped.value.code == 2 or len(lines) == 1)
+    assert re.search(f"{flag}|{flag.replace('-', '_')}|{re.escape(value[:20]) or flag}", lines[-1])
+    assert [path.name for path in tmp_path.iterdir()] == ["plain"]
+
+
+def test_ctrl_c_while_the_digits_are_read_is_one_line(capsys, tmp_path, monkeypatch):
+    def interrupted(_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(data, "mnist", interrupted)
+    with pytest.raises(SystemExit) as stopped:
+        main(["--folder", str(tmp_path)])
+    said = capsys.readouterr().err.strip()
+    assert stopped.value.code == 130 and "the same line goes on" in said and "\n" not in said
 
 
 def test_ctrl_c_says_how_to_go_on(capsys, tmp_path, monkeypatch):

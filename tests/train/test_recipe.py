@@ -1,7 +1,7 @@
 """A recipe's parts: groups beside timm's, the schedule beside transformers', shifts beside a crop of each image."""
 
 import math
-from dataclasses import asdict
+from dataclasses import asdict, fields
 
 import numpy as np
 import pytest
@@ -63,36 +63,25 @@ def test_shift_equals_padding_and_cropping_each_image(shape):
     assert torch.equal(shift(images, torch.zeros(B, 2, dtype=torch.int64)), images)
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [{"epochs": 2.5}, {"shift": "2"}, {"bfloat16": 1}, {"seed": None}, {"clip": True}, {"epochs": np.float64(3)}],
-)
-def test_a_recipe_of_other_types_is_refused(changes):
-    (name,) = changes
+NO = {int: [None, "1", 2.5, True, np.float64(3)], float: [None, "0.1", True, 1j], bool: [None, 1, "yes", np.int64(1)]}
+
+
+@pytest.mark.parametrize(("name", "value"), [(field.name, no) for field in fields(Recipe) for no in NO[field.type]])
+def test_a_recipe_of_other_types_is_refused(name, value):
     with pytest.raises(TypeError, match=rf"{name}: expected (int|float|bool), got "):
-        Recipe(**changes)
+        Recipe(**{name: value})
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"epochs": 0},
-        {"batch_size": 0},
-        {"learning_rate": -1.0},
-        {"learning_rate": math.nan},
-        {"warm_up": 1.5},
-        {"shift": -1},
-        {"shift": 2**63},
-        {"warm_up": 1},
-        {"seed": 4096},
-        {"clip": 0.0},
-        {"weight_decay": math.inf},
-    ],
-)
-def test_a_recipe_out_of_range_is_refused(changes):
-    (name,) = changes
-    with pytest.raises(ValueError, match=rf"{name}: expected a number from .* to .*, got {changes[name]}"):
-        Recipe(**changes)
+OUTSIDE = {"epochs": (0, -1, 2**70), "batch_size": (0, 2**70), "shift": (-1, 2**63), "seed": (-1, 4096)}
+OUTSIDE |= {"learning_rate": (-1.0, 1.5, math.nan), "weight_decay": (-0.1, math.inf, math.nan)}
+OUTSIDE |= {"layer_decay": (-0.1, 1.1, math.nan), "warm_up": (-0.1, 1, math.nan), "clip": (0.0, -1.0, math.nan)}
+OUTSIDE |= {"label_smoothing": (-0.1, 1.1, math.nan)}
+
+
+@pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in OUTSIDE.items() for value in values])
+def test_a_recipe_out_of_range_is_refused(name, value):
+    with pytest.raises(ValueError, match=rf"{name}: expected a number from .* to .*, got {value}"):
+        Recipe(**{name: value})
 
 
 def test_a_recipe_takes_numpys_numbers_and_keeps_pythons():

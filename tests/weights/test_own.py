@@ -1,14 +1,17 @@
 """Our own files: what `save` writes, and what the first edition wrote, whose models had more in them."""
 
 import json
+import tracemalloc
 from dataclasses import asdict, dataclass
 
 import pytest
 import torch
 from torch import nn
 
+from tests.border import INF, NAN, TINY, refused, tiny
+from tests.broken_files import STRANGE, good, nowhere
 from tests.reference import difference
-from tests.weights.others import LIMIT, SMALL, changed, images_for, new, same_numbers, timm_model
+from tests.weights.others import LIMIT, changed, images_for, new, same_numbers, timm_model
 from vit_tutorial import ViT, data, files, weights
 from vit_tutorial.weights.relatives import RelativeConfig
 
@@ -96,9 +99,93 @@ def test_the_weights_of_lesson_08_are_read():
     assert right.float().mean() > 0.98
 
 
-@pytest.mark.parametrize("config", ["{}", "no json", "[]", {"colour": 3}, {"image_size": -1}, {"gelu": "fast"}])
-def test_a_config_that_is_none_is_refused(config, tmp_path):
-    text = config if isinstance(config, str) else json.dumps(asdict(SMALL) | config)
-    files.save(tmp_path / "odd.safetensors", {"x": torch.ones(2)}, {"vit_config": text})
-    with pytest.raises(ValueError, match=r"path: .*odd\.safetensors' holds a config that is no ViT's"):
-        weights.load(tmp_path / "odd.safetensors")
+# --- what is refused ---
+
+EDITS = [{"image_size": value} for value in (None, "8", -1, 0, 2.5, [8], [8, 8, 8], 7, 10**30)]
+SIZES = ("patch_size", "in_channels", "num_classes", "embed_dim", "depth", "num_heads", "mlp_dim")
+EDITS += [{size: value} for size in SIZES for value in ("8", 2.5, -1, True, 7)]
+EDITS += [{size: value} for size in ("dropout", "attention_dropout") for value in (None, 2.0, True, float("nan"))]
+EDITS += [{"representation_size": value} for value in (0, -1, "4", 2.5)] + [{"pool": "mean"}, {"pool": 3}]
+EDITS += [{"num_registers": value} for value in (-1, 2, "2")] + [{"norm_eps": value} for value in (None, "x", True)]
+EDITS += [{"gelu": "fast"}, {"gelu": 3}, {"norm_last": 3, "pool": "mean"}, {"position": "sincos"}, {"colour": "red"}]
+HUGE = [{"mlp_dim": 10**12}, {"num_classes": 10**12}, {"depth": 10**7}, {"embed_dim": 2**40, "num_heads": 2**20}]
+TEXTS = ["", "no json", "[]", "null", "{}", '{"image_size": 8}', "[" * 100_000, '{"a":' * 50_000]
+
+
+def edited(path, config=None, text=None, **tensors):
+    """A file of ours with another config or other tensors (None takes one away); its sum is right."""
+    state = {name: tensor for name, tensor in (tiny().state_dict() | tensors).items() if tensor is not None}
+    files.save(path, state, {"vit_config": json.dumps(asdict(TINY) | (config or {})) if text is None else text})
+    return path
+
+
+@pytest.mark.parametrize("config", [*EDITS, *HUGE, *TEXTS], ids=lambda config: str(config)[:40])
+def test_a_config_that_is_none_is_refused_before_memory_is_asked_for(config, tmp_path):
+    path = edited(tmp_path / "x", **{"text" if isinstance(config, str) else "config": config})
+    tracemalloc.start()
+    try:
+        with refused(r"^path: '.*x' holds a config that is no ViT's, or another one's", tmp_path, error=ValueError):
+            weights.load(path)
+        assert tracemalloc.get_traced_memory()[1] < 50_000_000
+    finally:
+        tracemalloc.stop()
+
+
+MATRIX = "encoder.blocks.1.attention.out.weight"
+ODD = {"missing": None, "a row": torch.ones(1, 8), "flat": torch.ones(64), "bool": torch.ones(8, 8).bool()}
+ODD |= {"complex": torch.ones(8, 8).to(torch.complex64), "whole": torch.ones(8, 8).long()}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_other_tensors_than_the_configs_are_refused(name, tmp_path):
+    edited(tmp_path / "x", **{MATRIX: ODD[name]})
+    with refused(rf"^path: (.|\n)*{MATRIX}", tmp_path, error=ValueError):
+        weights.load(tmp_path / "x")
+
+
+@pytest.mark.parametrize("value", [NAN, INF])
+def test_what_is_not_finite_is_said(value, tmp_path):
+    with pytest.warns(UserWarning, match=f"{MATRIX}: not finite"):
+        weights.load(edited(tmp_path / "x", **{MATRIX: torch.full((8, 8), value)}))
+
+
+@pytest.mark.parametrize("name", ["a pickle with code", "a torch archive with code", "a list", "a web page", "a hole"])
+def test_what_is_no_file_of_ours_is_named_and_not_run(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for content in (STRANGE[name], *good().values()):
+        (tmp_path / "x").write_bytes(content)
+        with refused(r"^path: '.*x' (is|holds no config)", tmp_path, error=ValueError):
+            weights.load(tmp_path / "x")
+
+
+@pytest.mark.parametrize("call", [weights.load, lambda path: weights.save(tiny(), path)], ids=["load", "save"])
+@pytest.mark.parametrize("path", [None, 3, b"x", "", "a\0b", "missing/x", "folder", "pipe", "below/x"], ids=str)
+def test_what_is_no_path_or_has_no_file_is_refused_by_name(call, path, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    nowhere(tmp_path, "")
+    with refused("^path: |path: '", tmp_path):
+        call(path)
+
+
+@pytest.mark.parametrize("model", [None, nn.Linear(2, 2), ViT, TINY, tiny().to("meta")], ids=lambda m: str(m)[:9])
+def test_what_is_no_model_is_not_saved(model, tmp_path):
+    (tmp_path / "x").write_bytes(b"old")
+    with refused("^(model|tensors): ", tmp_path, error=(TypeError, ValueError)):
+        weights.save(model, tmp_path / "x")
+
+
+def test_the_config_is_covered_by_the_sum(tmp_path):
+    content = edited(tmp_path / "x").read_bytes()
+    for before, after in ((b'num_heads\\": 2', b'num_heads\\": 4'), (b'dropout\\": 0.0', b'dropout\\": 0.5')):
+        assert content.count(before)
+        (tmp_path / "x").write_bytes(content.replace(before, after))
+        with refused(r"path: .*x'.*damaged", tmp_path, error=ValueError):
+            weights.load(tmp_path / "x")
+
+
+def test_tied_layers_and_compiled_models_are_saved(tmp_path):
+    model = tiny()
+    model.encoder.blocks[1].mlp.fc1.weight = model.encoder.blocks[0].mlp.fc1.weight
+    for wrapped in (model, torch.compile(model)):  # under its own names
+        weights.save(wrapped, tmp_path / "x")
+        assert same_numbers(weights.load(tmp_path / "x"), model)

@@ -11,7 +11,9 @@ import pytest
 import torch
 from PIL import Image
 from torch import nn
+from traitlets import TraitError
 
+from tests.border import INSIDE
 from vit_tutorial import MultiHeadAttention, ViT, ViTConfig, data, heatmaps, interpret
 from vit_tutorial.widgets import AttentionExplorer, explore_block, explore_model
 
@@ -89,6 +91,33 @@ def test_tokens_or_a_grid_that_do_not_fit_are_refused(grid):
 def test_a_grid_is_of_whole_numbers():
     with pytest.raises(TypeError):
         explore_block(MultiHeadAttention(8, 2), torch.randn(4, 8), torch.rand(1, 8, 8), (2.0, 2.0))
+
+
+def test_nonsense_is_not_shown():
+    (model, image), tokens = model_and_image(CONFIGS[0]), torch.ones(16, 24)
+    block = model.encoder.blocks[0].attention
+    for odd in (None, "text", image * math.nan, image[0], image[None], image[:2], image.double()):
+        with pytest.raises(INSIDE):
+            explore_model(model, odd)
+    for odd in (None, nn.Linear(2, 2), block):
+        with pytest.raises(INSIDE):
+            explore_model(odd, image)
+    for odd in (None, [[1.0]], tokens[:3], tokens[None], tokens[:, :3], tokens.double(), tokens * math.nan):
+        with pytest.raises(INSIDE):
+            explore_block(block, odd, image, (4, 4))
+    for odd in (None, 16, (16,), (3, 3), (4, 4, 1), "44", ()):
+        with pytest.raises(INSIDE):
+            explore_block(block, tokens, image, odd)
+    for name, odd in (
+        ("title", None),
+        ("title", 3),
+        ("patch", "0"),
+        ("patch", 2.5),
+        ("layer", None),
+        ("head", math.nan),
+    ):
+        with pytest.raises(TraitError, match=name):
+            setattr(explore_model(model, image), name, odd)
 
 
 def test_what_would_light_up_nothing_is_refused():

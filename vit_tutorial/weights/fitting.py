@@ -100,7 +100,7 @@ def square(num_positions: int, num_prefix: int) -> tuple[int, int] | None:
 def fit_positions(tensors: dict[str, Tensor], config: ViTConfig, resize: str) -> list[str]:
     """A square grid's positions for the model's (paper, section 3.2); tokens without one get 0."""
     positions = tensors.get("position_embedding.embedding")
-    if positions is None or positions.ndim != 3 or len(positions) > 1:
+    if positions is None or positions.ndim != 3 or len(positions) != 1:
         return []
     n, prefix, (h, w), notes = positions.shape[1], config.num_prefix, config.grid, []
     side, slots = square(n, prefix) or (0, None)

@@ -1,0 +1,193 @@
+"""Broken files, as bytes: cut, altered, of another kind, or with code in them; and paths where no file can be."""
+
+import argparse
+import functools
+import io
+import json
+import os
+import pickle
+import random
+import socket
+import struct
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import safetensors.torch
+import torch
+
+FEW_OR_MANY = pytest.mark.parametrize("count", [6, pytest.param(300, marks=pytest.mark.long)])
+STATE = {"a.weight": torch.arange(240.0).reshape(20, 12), "b": torch.ones(7, dtype=torch.float16)}
+
+
+class Code:
+    """Unpickled, it makes the folder `ran`."""
+
+    def __reduce__(self):
+        return os.mkdir, ("ran",)
+
+
+def torch_file(thing, **options) -> bytes:
+    file = io.BytesIO()
+    torch.save(thing, file, **options)
+    return file.getvalue()
+
+
+def npz(**arrays) -> bytes:
+    file = io.BytesIO()
+    np.savez(file, **arrays)
+    return file.getvalue()
+
+
+def npy(array) -> bytes:
+    file = io.BytesIO()
+    np.save(file, array, allow_pickle=True)
+    return file.getvalue()
+
+
+def archive(entries: dict[str, bytes], kind=zipfile.ZIP_STORED) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", kind) as made:
+        for name, content in entries.items():
+            made.writestr(name, content)
+    return file.getvalue()
+
+
+def with_code_inside() -> bytes:
+    """PyTorch's own archive, its pickle exchanged."""
+    with zipfile.ZipFile(io.BytesIO(torch_file({"a": torch.ones(2)}))) as whole:
+        entries = {name: whole.read(name) for name in whole.namelist()}
+    return archive({name: pickle.dumps(Code(), 2) if name.endswith("data.pkl") else e for name, e in entries.items()})
+
+
+def headed(header, data: bytes = bytes(16)) -> bytes:
+    """A safetensors file with this header."""
+    text = header if isinstance(header, bytes) else json.dumps(header).encode()
+    return struct.pack("<Q", len(text)) + text + data
+
+
+def entry(**changes) -> bytes:
+    return headed({"a": {"dtype": "F32", "shape": [4], "data_offsets": [0, 16]} | changes})
+
+
+@functools.cache
+def good() -> dict[str, bytes]:
+    """The same tensors in each kind of file."""
+    return {
+        "safetensors": safetensors.torch.save(STATE),
+        "zip": torch_file(STATE),
+        "old": torch_file(STATE, _use_new_zipfile_serialization=False),
+        "npz": npz(**{name: tensor.numpy() for name, tensor in STATE.items()}),
+    }
+
+
+BOMB = archive({f"{n}.npy": npy(np.zeros(3_000_000, "f4")) for n in range(4)}, zipfile.ZIP_DEFLATED)  # 47 kB
+STRANGE = {  # no file of tensors, or one that hides something
+    "a pickle with code": pickle.dumps({"a": Code()}, 4),
+    "an oldest pickle with code": pickle.dumps({"a": Code()}, 0),
+    "a torch archive with code": torch_file({"a": Code()}),
+    "an old torch file with code": torch_file({"a": Code()}, _use_new_zipfile_serialization=False),
+    "another pickle in a torch archive": with_code_inside(),
+    "an npz with code": npz(a=np.array([Code()], dtype=object)),
+    "an npy with code": npy(np.array([Code()], dtype=object)),
+    "a pickle that calls itself npy": archive({"a.npy": pickle.dumps({"a": Code()})}),
+    "a path out of a zip": archive({"../ran": b"x"}),
+    "a tensor": torch_file(torch.ones(3)),
+    "a list": torch_file([torch.ones(3)]),
+    "options alone": torch_file(argparse.Namespace(lr=0.1)),
+    "a zip that unpacks to a thousand times its size": BOMB,
+    "an npz with a text": archive({"a.npy": b"hello"}),
+    "an npz with a short array": archive({"a.npy": npy(np.ones(9))[:-8]}),
+    "an npz of words": npz(a=np.array(["x", "y"])),
+    "an empty zip": archive({}),
+    "a PNG": b"\x89PNG\r\n\x1a\n" + bytes(80),
+    "a web page": b"<!DOCTYPE html><html>" * 9,
+    "a git-lfs pointer": b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"0" * 64 + b"\nsize 12345\n",
+    "nothing": b"",
+    "a pickle's first byte": b"\x80",
+    "a zip's first bytes": b"PK\x03\x04",
+    "a header that ends beyond the file": struct.pack("<Q", 10_000) + b"{}",
+    "a header without end": b"\xff" * 8 + b"{}",
+    "a header that is no JSON": headed(b"{nothing}"),
+    "a header that is not UTF-8": headed(b'{"\xff\xfe": 1}'),
+    "a header of a hundred thousand braces": headed(b'{"a":' * 100_000),
+    "an unknown dtype": entry(dtype="F37"),
+    "offsets back to front": entry(data_offsets=[16, 0]),
+    "offsets beyond the end": entry(data_offsets=[0, 64]),
+    "a hole": entry(shape=[2], data_offsets=[8, 16]),
+    "a shape that does not fit": entry(shape=[5]),
+    "an endless shape": entry(shape=[2**62, 4]),
+    "texts that are a list": headed({"__metadata__": [1]}, b""),
+    "bytes left over": entry() + bytes(16),
+}
+
+
+def flipped(content: bytes, place: int) -> bytes:
+    return content[:place] + bytes([content[place] ^ 16]) + content[place + 1 :]
+
+
+def damages(content: bytes, count: int, kept: bytes = b"") -> Iterator[bytes]:
+    """The content cut, with flipped bits, a part filled or a part twice, `kept` untouched: always the same ways."""
+    chance = random.Random(0)
+    while count:
+        broken, place = bytearray(content), chance.randrange(len(content))
+        how = ("cut", "flip", "header", "fill", "twice")[count % 5]
+        if how == "cut":
+            del broken[place:]
+        elif how == "fill":
+            broken[place : place + 16] = bytes([chance.randrange(256)]) * len(broken[place : place + 16])
+        elif how == "twice":
+            broken[place:place] = broken[place : place + chance.randint(1, 64)]
+        else:
+            for _ in range(chance.randint(1, 4)):
+                broken[chance.randrange(100 if how == "header" else len(broken))] ^= 1 << chance.randrange(8)
+        if broken != content and (how == "cut" or kept in broken):
+            count -= 1
+            yield bytes(broken)
+
+
+NOWHERE = ["", "folder", "pipe", "socket", "loop", "dangling", "below/x", "missing/x", "NUL\0", "\ud800", "x" * 300]
+
+
+def nowhere(folder: Path, name: str) -> Path | str:
+    """A path in the folder where nothing can be read, of the `NOWHERE`."""
+    (folder / "folder").mkdir()
+    (folder / "below").write_bytes(b"x")
+    os.mkfifo(folder / "pipe")
+    (folder / "loop").symlink_to("loop")
+    (folder / "dangling").symlink_to("nowhere/else")
+    with socket.socket(socket.AF_UNIX) as made:
+        made.bind(str(folder / "socket"))
+    return name and f"{folder}/{name}"
+
+
+def strange_tensors() -> dict[str, torch.Tensor]:
+    """What no file can hold and no model can take, of shape (8, 8)."""
+    matrix = torch.ones(8, 8)
+    return {
+        "sparse coo": matrix.to_sparse(),
+        "sparse csr": matrix.to_sparse_csr(),
+        "meta": matrix.to("meta"),
+        "mkldnn": matrix.to_mkldnn(),
+        "quantised": torch.quantize_per_tensor(matrix, 0.1, 0, torch.qint8),
+        "jagged": torch.nested.nested_tensor([torch.ones(2), torch.ones(1)], layout=torch.jagged),
+    }
+
+
+def anything(chance: random.Random, shape: tuple[int, ...]) -> object:
+    """A tensor of this shape, as a rule, of any dtype and layout; or something else."""
+    if chance.random() < 0.1:
+        return chance.choice([None, 3, "text", [], {}, np.ones(2, "datetime64[s]"), b"x"])
+    if chance.random() < 0.25:
+        shape = tuple(chance.choices(range(5), k=chance.randrange(4)))
+    kinds = [torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int64, torch.bool, torch.complex64]
+    tensor = torch.arange(float(torch.Size(shape).numel())).reshape(shape).to(chance.choice(kinds))
+    layouts = [lambda t: t, lambda t: t.to("meta"), lambda t: t.conj()]
+    layouts += [lambda t: t.numpy()] * (tensor.dtype != torch.bfloat16)
+    layouts += [lambda t: t.requires_grad_()] * tensor.is_floating_point()
+    layouts += [lambda t: t.mT.contiguous().mT] * (tensor.ndim > 1)
+    layouts += [lambda t: t[:1].expand_as(t), lambda t: t.repeat_interleave(2, -1)[..., ::2]] * bool(tensor.ndim)
+    layouts += [lambda t: t.to_sparse()] * bool(tensor.ndim)
+    return chance.choice(layouts)(tensor)
