@@ -12,6 +12,7 @@ from nbformat import NotebookNode
 from vit_tutorial import data
 from vit_tutorial.checks.predict import table
 
+from . import catalogue
 from .cells import Words
 from .grading import exercises
 from .lessons import ROOT, chosen, is_check, is_solution, read, title
@@ -177,16 +178,10 @@ def make(lessons: list[Path], folder: Path) -> None:
         "index": "\n\n".join(["# For the instructor", *(about(lesson, folder.parent) for lesson in lessons)]),
         "plans": plans(),
     }
-    known = {
-        name: (ROOT / "vit_tutorial" / "checks" / f"{name}.md").read_text(encoding="utf-8")
-        for name in ("catalogue", "fieldguide")
-    }
-    head, *chapters = re.split(r"^(?=## Lesson )", known["catalogue"], flags=re.MULTILINE)
-    wanted = tuple(f"## Lesson {path.stem[:2]}:" for path in lessons)
+    head, *chapters = re.split(r"^(?=## Lesson )", catalogue.page(lessons), flags=re.MULTILINE)
     links = [f"- [{path.stem}](#{anchor(path)})" for path in lessons]
-    written |= known | {
-        "catalogue": "\n".join([head, *links, "", *(text for text in chapters if text.startswith(wanted))])
-    }
+    written["catalogue"] = "\n".join([head, *links, "", *chapters])
+    written["fieldguide"] = (ROOT / "vit_tutorial" / "checks" / "fieldguide.md").read_text(encoding="utf-8")
     titles = {name: re.match(r"# (.+)", text)[1] for name, text in written.items()}
     for name, text in written.items():
         body = Words(name, {}).render(text)

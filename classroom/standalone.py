@@ -116,7 +116,7 @@ def archive(paths: list[Path], content: Callable[[Path], bytes]) -> str:
 
         for path in sorted(PACKAGE.rglob("*")):
             inside = path.relative_to(PACKAGE)
-            if path.is_file() and not {"__pycache__", "_data", "catalogue.md"} & {*inside.parts}:
+            if path.is_file() and not {"__pycache__", "_data"} & {*inside.parts}:
                 add(f"vit_tutorial/{inside.as_posix()}", content(path))
         for path in paths:
             if path.is_relative_to(data.RESULTS):

@@ -7,9 +7,9 @@ exercise has to itself. Run as `python -m tools.fieldguide`; a test compares.
 import re
 from pathlib import Path
 
+from classroom.catalogue import cell
 from vit_tutorial import checks
 
-from .catalogue import cell
 from .lesson import LESSONS
 
 PAGE = Path(checks.__file__).parent / "fieldguide.md"

@@ -8,7 +8,7 @@ import nbformat
 import pytest
 
 from classroom import __main__ as command
-from classroom import instructor
+from classroom import catalogue, instructor
 from classroom.lessons import Refused, chosen, is_check, read
 from classroom.sections import names, optional, sections
 from vit_tutorial import checks, data
@@ -42,7 +42,8 @@ def test_what_was_tried_is_what_the_lesson_has_today(path):
     assert tried == [section.heading for section in optional(sections(read(path)))]
 
 
-def test_the_page_names_minutes_goals_mistakes_and_questions(tmp_path):
+def test_the_page_names_minutes_goals_mistakes_and_questions(tmp_path, monkeypatch):
+    monkeypatch.setattr(catalogue, "seen_from_outside", lambda *_: "as it looks")  # a minute for all of them
     instructor.make(chosen([]), tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {
         "index.html", "plans.html", "catalogue.html", "fieldguide.html", "style.css",
@@ -101,9 +102,9 @@ def test_one_command_makes_what_is_asked_for(tmp_path):
     assert re.findall(r"^(\w+) +1 lessons +[\d.]+ s +[\d.]+ MB$", said, re.M) == parts
     index = tmp_path / "new" / "class" / "instructor" / "index.html"
     links = re.findall(r'href="(\.\./[^"]+)"', index.read_text())
-    catalogue = index.with_name("catalogue.html").read_text()
-    assert re.findall(r"<h2[^>]*><a[^>]*>Lesson (\d\d)", catalogue) == ["02"]
-    assert 'href="#lesson-02-02-cls-token"' in catalogue and 'id="lesson-02-02-cls-token"' in catalogue
+    listed = index.with_name("catalogue.html").read_text()
+    assert re.findall(r"<h2.*?>Lesson (\d\d)", listed) == ["02"]
+    assert 'href="#lesson-02-02-cls-token"' in listed and 'id="lesson-02-02-cls-token"' in listed
     assert len(links) == 2 and all((index.parent / link).is_file() for link in links)
     assert [path.name for path in (tmp_path / "new").iterdir()] == ["class"]
 

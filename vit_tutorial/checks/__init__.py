@@ -1,8 +1,8 @@
 """A check for every exercise: `checks.patchify(my_patchify)` prints one line, or says what is wrong.
 
 Each is an Exercise: it takes the learner's own function or class, tries it beside the solution, and where they differ
-beside the solution with known mistakes in it. CONTRIBUTING.md says how an exercise is added, catalogue.md lists the
-mistakes. `predict` answers the guesses of the lessons' Predict cells.
+beside the solution with known mistakes in it. CONTRIBUTING.md says how an exercise is added.
+`predict` answers the guesses of the lessons' Predict cells.
 """
 
 import importlib
