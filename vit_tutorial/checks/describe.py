@@ -55,7 +55,9 @@ def alternatives(pairs: list[list[str]]) -> list[str]:
     rest = [*dict.fromkeys(filter(None, rest))]
     if len(rest) == 1:
         return [*pairs[0]]
-    return [*sure, *[" Or: ".join(rest[:3])] * bool(rest)] if sure or len(rest) == 2 else []
+    if not sure and len(rest) != 2:
+        return []
+    return [*sure, " Or: ".join(rest[:3])] if rest else sure
 
 
 def code_of(answer: Callable) -> list[CodeType]:
@@ -98,10 +100,11 @@ def beside(got: Sequence[Fact], candidate: Iterable[Fact]) -> list[str]:
             continue
         if a.kind == "changed":
             names = ", ".join(f"`{name}`" for name in a.value if name not in b.value)
-            found += [
-                f"the argument {names} is changed in place (+=, *=, an assignment to its entries, a method ending in "
-                "_): whoever uses it next gets other numbers. Make a new tensor: x = x + y."
-            ] * bool(names)
+            if names:
+                found.append(
+                    f"the argument {names} is changed in place (+=, *=, an assignment to its entries, a method ending "
+                    "in _): whoever uses it next gets other numbers. Make a new tensor: x = x + y."
+                )
         elif isinstance(a.value, Exception):
             found.append(f"in {'training' if a.kind == 'train' else 'the backward pass'} it stops: {a.value}")
         elif a.kind == "gradient":

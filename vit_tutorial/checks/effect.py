@@ -70,7 +70,6 @@ def without_effect(exercise, answer: Callable, got: Sequence[Fact]) -> list[str]
             for name, other in others(exercise.names[i], value):
                 seen.setdefault(name, []).append(change_counts(call, case, [*case[:i], other, *case[i + 1 :]]))
     names = [f"`{name}`" for name, counts in seen.items() if False in counts and True not in counts]
-    few = 0 < len(names) <= 3
-    return [
-        f"{', '.join(names)} {'has' if len(names) == 1 else 'have'} no effect: another value changes nothing."
-    ] * few
+    if not 0 < len(names) <= 3:
+        return []
+    return [f"{', '.join(names)} {'has' if len(names) == 1 else 'have'} no effect: another value changes nothing."]

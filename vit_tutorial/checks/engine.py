@@ -59,7 +59,7 @@ class Exercise:
         self.names = [*inspect.signature(target).parameters][bool(run or self.is_class) :]
         self.lesson = solution.__module__.split(".")[-2]
         self.name, self.failures = "", 0  # the table knows the name
-        self.memory: dict[str, Iterator[Fact]] = {}  # what is seen of a source, as far as anybody asked
+        self.memory: dict[str, tuple[list[Fact], Iterator[Fact]]] = {}  # by source: what was seen, and what is left
         self.built: dict[tuple[str, int], Made] = {}  # modules by the text before forward, and case
         self.__doc__ = f"Lesson {self.lesson}: {inspect.getdoc(solution)}"
 
@@ -100,10 +100,16 @@ class Exercise:
         return facts(self, answer, make)
 
     def seen(self, source: str) -> Iterator[Fact]:
-        """The same, kept: none is found out twice."""
+        """The same, kept: no fact is found out twice, and none before somebody asks for it."""
         if source not in self.memory:
-            self.memory[source] = itertools.tee(self.fresh(source), 1)[0]
-        return copy.copy(self.memory[source])
+            self.memory[source] = [], self.fresh(source)
+        known, rest = self.memory[source]
+        for i in itertools.count():
+            if i == len(known):
+                known.extend(itertools.islice(rest, 1))
+            if i == len(known):
+                return
+            yield known[i]
 
     @functools.cached_property
     def kinds(self) -> list[str]:
