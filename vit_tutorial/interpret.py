@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from .attention import MultiHeadAttention
+from .evaluate import eval_mode
 from .patchify import patchify, unpatchify
-from .train.loop import eval_mode
 from .vit import ViT, ViTConfig
 
 

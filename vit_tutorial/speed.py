@@ -4,13 +4,11 @@ import statistics
 import time
 import weakref
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
-from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
@@ -28,15 +26,6 @@ def synchronise() -> None:
     """Wait until a GPU, if there is one in use, has done what it was told."""
     if torch.cuda.is_initialized():  # a call only queues the work
         torch.cuda.synchronize()
-
-
-def attention_kernels(model: nn.Module, device: torch.device) -> AbstractContextManager:
-    """On a CPU and with few tokens attention as plain products: the backward of its fused kernel is slow there.
-
-    In bfloat16 several times as slow (benchmarks/README.md: einsum beside ours, a step of MNIST).
-    """
-    few = device.type == "cpu" and model.config.num_tokens <= 64
-    return sdpa_kernel(SDPBackend.MATH) if few else nullcontext()
 
 
 def race(works: Mapping[str, Callable[[], object]], rounds: int = 16) -> dict[str, list[float]]:

@@ -12,11 +12,11 @@ from tests.hard.broken_files import good, strange_tensors, strangers
 from tests.hard.cases_files import at_places, on
 from tests.hard.judge import INF, NAN, NOT_PATHS, NOT_TENSORS, NOT_TEXTS, TINY, Case, Named, another, each
 from vit_tutorial import ViT, files, weights
+from vit_tutorial.train.finetune import probe
 from vit_tutorial.weights.dialects import DIALECTS, export
 from vit_tutorial.weights.infer_config import infer_config
 from vit_tutorial.weights.loading import load_exactly
 from vit_tutorial.weights.pretrained import download
-from vit_tutorial.weights.probe import probe
 
 MATRIX = {
     "torchvision": "encoder.layers.encoder_layer_1.self_attention.out_proj.weight",

@@ -33,7 +33,7 @@ def same(a: ViT, b: ViT) -> bool:
 
 def second_of_two(device: str = "cpu") -> SimpleNamespace:
     """What `accelerate.Accelerator` is to the second of two processes, of which there is no first."""
-    answers = {"process_index": 1, "num_processes": 2, "device": torch.device(device)}
+    answers = {"process_index": 1, "is_main_process": False, "num_processes": 2, "device": torch.device(device)}
     answers |= {"prepare": lambda model: model.to(device), "wait_for_everyone": lambda: None}
     return SimpleNamespace(**answers, reduce=lambda loss, how: loss, gather=lambda number: number)
 

@@ -20,8 +20,9 @@ from tests.second_device import Elsewhere, second_device
 from tests.train.in_processes import ODD, observed
 from tests.train.runs import QUICK, SMALL, digits, same, second_of_two, small
 from vit_tutorial import files, planner
+from vit_tutorial.evaluate import check_examples
 from vit_tutorial.speed import PeakMemory
-from vit_tutorial.train import fit, loop, train_epoch
+from vit_tutorial.train import fit, loop, run, train_epoch
 from vit_tutorial.train.__main__ import main
 from vit_tutorial.train.processes import join
 
@@ -93,7 +94,7 @@ def test_each_of_two_processes_holds_its_half_of_the_images(monkeypatch):
         return real(*arguments)
 
     here, there = small(), small()
-    monkeypatch.setattr(loop, "attention_kernels", lambda *_: nullcontext())  # a CPU's would not equal a GPU's
+    monkeypatch.setattr(run, "attention_kernels", lambda *_: nullcontext())  # a CPU's would not equal a GPU's
     monkeypatch.setattr(accelerate, "Accelerator", lambda **_: second_of_two())
     fit(here, *digits(), QUICK)
     monkeypatch.setattr(accelerate, "Accelerator", lambda **_: second_of_two("cuda:0"))
@@ -109,7 +110,7 @@ def test_each_of_two_processes_holds_its_half_of_the_images(monkeypatch):
 def test_looking_at_the_examples_copies_a_part_at_a_time():
     images = torch.zeros(20_000, 1, 28, 28)
     with PeakMemory() as memory:
-        loop.check_examples(small(), images, torch.zeros(20_000, dtype=torch.int64))
+        check_examples(small(), images, torch.zeros(20_000, dtype=torch.int64))
     assert 0 < memory.peak < images.nbytes / 8
 
 

@@ -1,4 +1,4 @@
-"""Lesson 08: a run's folder, which is its own while it runs, and from which it goes on when it was stopped."""
+"""Lesson 08: a run's folder: it is locked while the run is going on, and a stopped run goes on from it."""
 
 import csv
 import errno
@@ -9,7 +9,7 @@ import os
 import platform
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 
@@ -23,33 +23,17 @@ from ..vit import ViT
 from .recipe import Recipe
 
 FILES = ("run.json", "metrics.csv", "checkpoint.safetensors", "model.safetensors", "curves.png")  # what a run writes
-ADAM = ("step", "exp_avg", "exp_avg_sq")  # what it keeps of each parameter that it trains
-
-
-@contextmanager
-def taken_up(folder: Path | None, model: ViT, optimizer: Optimizer, run: dict, rank: int) -> Iterator[list[dict]]:
-    """The rows so far of the run in `folder`, with model and optimiser as they were then; without a folder, none."""
-    if folder is None:
-        yield []
-        return
-    look(folder, model, optimizer, run)  # what does not fit is refused before anything is touched
-    with owned(folder) if rank == 0 else nullcontext():
-        history, found = look(folder, model, optimizer, run)  # again: another run may have been here until now
-        if rank == 0 and not (folder / "run.json").exists():
-            files.write(folder / "run.json", json.dumps(run, indent=1).encode())
-        if history:
-            model.load_state_dict({name: found[f"model.{name}"] for name in model.state_dict()})
-            for name, p in model.named_parameters():
-                if p.requires_grad:
-                    optimizer.state[p] = {key: found[f"optimizer.{name}.{key}"].to(p.device) for key in ADAM}
-        yield history
+ADAM = ("step", "exp_avg", "exp_avg_sq")  # AdamW's state of each parameter that is trained
 
 
 @contextmanager
 def owned(folder: Path) -> Iterator[None]:
-    """The folder for this run alone: made and locked, what a killed process left half written cleared away."""
+    """Make and lock the folder, and delete the half-written files that a killed process has left there.
+
+    Raises BlockingIOError if another run has the lock.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    notice = folder / ".running"  # whose the lock is; left behind by a process that was killed
+    notice = folder / ".running"  # says who has the lock; a killed process leaves it behind
     whose = notice.read_text(encoding="utf-8", errors="replace") if notice.exists() else "another process"
     try:
         lock = FileLock(folder / ".lock").acquire(blocking=False)
@@ -69,7 +53,7 @@ def owned(folder: Path) -> Iterator[None]:
 
 
 def describe(model: ViT, recipe: Recipe, images: Tensor, labels: Tensor) -> dict:
-    """What must be the same for a run to go on: the model and where it starts, the recipe, the examples."""
+    """What must be the same for a run to go on: the config, the model's start, the recipe and the examples."""
     crcs = [files.checksum({"": tensor}, {}) for tensor in (images, labels)]
     examples = {"images": len(labels), "images_crc32": crcs[0], "labels_crc32": crcs[1]}
     frozen = [name for name, parameter in model.named_parameters() if not parameter.requires_grad]
@@ -79,7 +63,7 @@ def describe(model: ViT, recipe: Recipe, images: Tensor, labels: Tensor) -> dict
 
 
 def state_of(model: nn.Module, optimizer: Optimizer) -> dict[str, Tensor]:
-    """All that training changes, by name: the model's tensors, and AdamW's three for each parameter it trains."""
+    """All tensors that training changes, by name: the model's, and AdamW's three for each trained parameter."""
     state = {f"model.{name}": tensor for name, tensor in model.state_dict().items()}
     for name, p in model.named_parameters():
         if p.requires_grad:
@@ -89,21 +73,27 @@ def state_of(model: nn.Module, optimizer: Optimizer) -> dict[str, Tensor]:
     return state
 
 
-def save_checkpoint(folder: Path, state: Mapping[str, Tensor], run: dict, history: list[dict]) -> None:
-    """All that `taken_up` needs in one file, there as a whole or not at all; a table beside it."""
+def save_checkpoint(folder: Path, model: nn.Module, optimizer: Optimizer, run: dict, history: list[dict]) -> None:
+    """Write all that a run needs to go on into one file, as a whole or not at all, and the history beside it."""
     table = io.StringIO()
     writer = csv.DictWriter(table, dict.fromkeys(key for row in history for key in row))
     writer.writeheader()
     writer.writerows(history)
     files.write(folder / "metrics.csv", table.getvalue().encode())
-    # last: whoever dies before it repeats the epoch, and with it the table
+    state = state_of(model, optimizer)
+    # last: a process that dies before it repeats the epoch, and with it the table
     files.save(folder / "checkpoint.safetensors", state, {"run": json.dumps(run | {"history": history})})
 
 
-def look(folder: Path, model: nn.Module, optimizer: Optimizer, run: dict) -> tuple[list[dict], dict[str, Tensor]]:
-    """The rows and the tensors of the run so far, all compared with what is to take them; nothing is touched."""
+def look(folder: Path | None, model: nn.Module, optimizer: Optimizer, run: dict) -> tuple[list[dict], dict]:
+    """The rows and the tensors that the last checkpoint in `folder` holds, both empty if there is none.
+
+    Changes nothing. Raises ValueError if the files there are not of this run, or do not fit its model.
+    """
+    if folder is None:
+        return [], {}
     path, begun = folder / "checkpoint.safetensors", folder / "run.json"
-    found = [name for name in FILES if os.path.lexists(folder / name)]  # other people's, perhaps, under our names
+    found = [name for name in FILES if os.path.lexists(folder / name)]  # perhaps other people's, under our names
     ours = path.name in found or (begun.is_file() and begun.read_bytes() == json.dumps(run, indent=1).encode())
     if found and not ours:
         which = f"{str(folder)!r} holds {', '.join(found)} of something else than this run"
@@ -120,8 +110,17 @@ def look(folder: Path, model: nn.Module, optimizer: Optimizer, run: dict) -> tup
     return history, found
 
 
+def restore(model: nn.Module, optimizer: Optimizer, state: Mapping[str, Tensor]) -> None:
+    """Load into model and optimiser what `state_of` gave; an empty `state` leaves both as they are."""
+    if state:
+        model.load_state_dict({name: state[f"model.{name}"] for name in model.state_dict()})
+        for name, p in model.named_parameters():
+            if p.requires_grad:
+                optimizer.state[p] = {key: state[f"optimizer.{name}.{key}"].to(p.device) for key in ADAM}
+
+
 def rows_of(path: Path, text: str, run: dict) -> list[dict]:
-    """The rows that a checkpoint's `text` holds, if they are this run's and in order."""
+    """The rows in a checkpoint's `text`; ValueError if they are not this run's, or not in order."""
     try:
         before = json.loads(text)
         rows, parts = before["history"], {part: dict(before[part]) for part in run}
@@ -139,7 +138,7 @@ def rows_of(path: Path, text: str, run: dict) -> list[dict]:
 
 
 def compare(name: str, found: Mapping[str, Tensor], wanted: Mapping[str, Tensor], steps: int) -> str:
-    """What is wrong with a tensor of a checkpoint, if anything: a fused optimiser would trust every shape."""
+    """What is wrong with a checkpoint's tensor, or nothing, "". The fused optimiser checks no shapes itself."""
     if name not in found or name not in wanted:
         return "missing" if name in wanted else "not one of this run's"
     tensor, mine = found[name], wanted[name]

@@ -54,26 +54,6 @@ def parameter_groups(model: nn.Module, weight_decay: float) -> list[dict]:
     return [decays, {"params": others, "weight_decay": 0.0}]
 
 
-def layer_groups(model: nn.Module, recipe: Recipe) -> list[dict]:
-    """The groups of `parameter_groups`, split by depth; `scale` is a group's share of the rate.
-
-    Built in lesson 11; arXiv 2106.08254, "BEiT". The head learns at the full rate, the last block at
-    `layer_decay` times that, the one before at its square, and so on; the embeddings come last.
-    """
-    groups, split = parameter_groups(model, recipe.weight_decay), []
-    if recipe.layer_decay == 1:
-        return groups
-    depth = len(model.encoder.blocks)
-    above = {id(p): 0 for p in model.head.parameters()}
-    for i, block in enumerate(model.encoder.blocks):
-        above |= {id(p): depth - i for p in block.parameters()}
-    for group in groups:
-        for n in range(depth + 2):
-            own = [p for p in group["params"] if above.get(id(p), depth + 1) == n]
-            split += [group | {"params": own, "scale": recipe.layer_decay**n}] if own else []
-    return split
-
-
 def schedule(progress: float, warm_up: float) -> float:
     """The share of the learning rate at `progress` (0..1): a straight rise, half a cosine to 0.
 
