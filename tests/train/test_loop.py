@@ -147,11 +147,14 @@ def test_bfloat16_is_near():
     assert half.head.linear.weight.dtype == torch.float32
 
 
-@pytest.mark.skipif(not (shutil.which("g++") or shutil.which("clang++")), reason="compiling needs a C++ compiler")
-def test_compiling_changes_next_to_nothing(monkeypatch):
+NO_COMPILER = pytest.mark.skipif(not (shutil.which("g++") or shutil.which("clang++")), reason="needs a C++ compiler")
+
+
+@pytest.mark.parametrize("backend", ["aot_eager", pytest.param("inductor", marks=[pytest.mark.long, NO_COMPILER])])
+def test_compiling_changes_next_to_nothing(monkeypatch, backend):
     plain, compiled = small(), small()
     calls, original = [], torch.compile
-    monkeypatch.setattr(torch, "compile", lambda model: calls.append(model) or original(model))
+    monkeypatch.setattr(torch, "compile", lambda model: calls.append(model) or original(model, backend=backend))
     fit(plain, *digits(), replace(QUICK, epochs=1))
     fit(compiled, *digits(), replace(QUICK, epochs=1, compile=True))
     logits = [predict(model, digits()[0]) for model in (plain, compiled)]

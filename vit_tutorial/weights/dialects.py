@@ -111,8 +111,8 @@ def to_torchvision(model: ViT) -> dict[str, Tensor]:
 def to_timm(model: ViT) -> dict[str, Tensor]:
     """A state dict for timm's VisionTransformer; ValueError if the model has pre-logits, which timm's has not.
 
-    Build timm's model with `class_token`, `reg_tokens`, `global_pool`, `fc_norm`, `act_layer` and the eps of `norm_layer`
-    as this model has them.
+    Build timm's model with `class_token`, `reg_tokens`, `global_pool`, `fc_norm`, `act_layer` and the eps of
+    `norm_layer` as this model has them.
     """
     return export_to(model, "timm", representation_size=None)
 
