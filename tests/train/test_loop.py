@@ -123,12 +123,13 @@ def test_shifts_are_those_that_were_drawn(monkeypatch):
 
 
 def test_each_of_two_processes_takes_every_other_image_of_a_batch(monkeypatch):
-    seen, step = [], loop.train_step
-    monkeypatch.setattr(accelerate, "Accelerator", lambda **_: second_of_two())
+    seen, waited, step, second = [], [], loop.train_step, second_of_two()
+    second.wait_for_everyone = lambda: waited.append(len(seen))  # for the first to save
+    monkeypatch.setattr(accelerate, "Accelerator", lambda **_: second)
     monkeypatch.setattr(loop, "train_step", lambda m, o, x, y, *rest: seen.append(y) or step(m, o, x, y, *rest))
     fit(small(), *digits(), replace(QUICK, epochs=1))
     order, _ = draw(320, replace(QUICK, epochs=1), 0)
-    assert torch.equal(torch.stack(seen), digits()[1][order[:, 1::2]])
+    assert torch.equal(torch.stack(seen), digits()[1][order[:, 1::2]]) and waited == [10]
 
 
 def test_a_model_in_eval_mode_is_trained_in_train_mode():
