@@ -46,7 +46,7 @@ def test_the_package_reads_in_an_evening():
     assert sum(lines[f"{name}.py"] for name in MODEL) <= 450
     # what lessons 11 to 14, the pad and the class brought
     later = "checks/ classroom/ widgets/pad.py speed.py planner.py train/processes.py train/finetune.py"
-    assert sum(n for name, n in lines.items() if not name.startswith(tuple(later.split()))) <= 2561
+    assert sum(n for name, n in lines.items() if not name.startswith(tuple(later.split()))) <= 2613
     assert sum(n for name, n in lines.items() if name.startswith("classroom/")) <= 1790
     engine = ("engine", "observe", "mistakes/__init__")  # the rest says in words what was seen; solutions are data
     assert sum(lines[f"checks/{name}.py"] for name in engine) <= 500

@@ -32,10 +32,7 @@ def predict(model: nn.Module, images: Tensor, batch_size: int = 1000) -> Tensor:
 
 
 def score(logits: Tensor, labels: Tensor) -> dict[str, float]:
-    """Mean cross-entropy and share of right answers, of logits (n, num_classes) and labels (n,).
-
-    Raises FloatingPointError if a logit is not finite.
-    """
+    """Mean cross-entropy and share of right answers, of finite logits (n, num_classes) and labels (n,)."""
     if not logits.isfinite().all():  # argmax finds an answer in NaN, too
         raise FloatingPointError("logits: a NaN or an infinity; are all parameters finite?")
     loss, right = F.cross_entropy(logits, labels.cpu()), logits.argmax(dim=1) == labels.cpu()
@@ -49,11 +46,7 @@ def evaluate(model: ViT, images: Tensor, labels: Tensor) -> dict[str, float]:
 
 
 def check_examples(model: ViT, images: Tensor, labels: Tensor, where: str = "") -> None:
-    """Refuse, with TypeError or ValueError, examples that do not fit the model.
-
-    `images` (n, C, H, W) must be finite and have the model's dtype, `labels` (n,) must be int64 and name its classes.
-    `where` is put before their names in the message.
-    """
+    """TypeError or ValueError unless images (n, C, H, W), labels (n,) fit the model; `where` precedes their names."""
     if not hasattr(model, "config") or not hasattr(model, "parameters"):
         raise TypeError(f"model: expected a ViT, got {type(model).__name__}")
     for name, value in (("images", images), ("labels", labels)):

@@ -87,10 +87,8 @@ def fit(model: ViT, images: Tensor, labels: Tensor, recipe: Recipe, test=None, f
 
     `images` (n, C, H, W) have the model's dtype, `labels` (n,) are int64. A single process moves them to the device
     as a whole, one of several (see `join`) its share of an epoch. `test` is another such pair: after each epoch the
-    model is tested on it.
-
-    With a `folder`, a path, the state is saved there after each epoch. A run that was stopped goes on from there and
-    ends with the same parameters as one that was not.
+    model is tested on it. With a `folder`, a path, the state is saved there after each epoch; a run that was stopped
+    goes on from there and ends with the same parameters as one that was not.
 
     Raises ValueError if the folder holds anything other than this run, BlockingIOError if another run is using it,
     MemoryError if a batch does not fit into memory, ConnectionError if another process of the run has ended, and

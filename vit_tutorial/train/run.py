@@ -62,18 +62,24 @@ class Run:
             yield
 
     def keep(self, row: dict) -> None:
-        """Add an epoch's row to the history; with a folder, the first process saves a checkpoint there."""
+        """Add an epoch's row to the history; with a folder, the first process saves all that a run needs to go on."""
         self.history.append(row)
         if self.folder and self.accelerator.is_main_process:
-            save_checkpoint(self.folder, self.bare, self.optimizer, self.facts, self.history)
+            table = io.StringIO()
+            writer = csv.DictWriter(table, dict.fromkeys(key for row in self.history for key in row))
+            writer.writeheader()
+            writer.writerows(self.history)
+            files.write(self.folder / "metrics.csv", table.getvalue().encode())
+            # last: a process that dies before it repeats the epoch, and with it the table
+            text = json.dumps(self.facts | {"history": self.history})
+            files.save(self.folder / "checkpoint.safetensors", state_of(self.bare, self.optimizer), {"run": text})
 
 
 @contextmanager
 def started(model: ViT, images: Tensor, labels: Tensor, recipe: Recipe, folder: str | Path | None) -> Iterator[Run]:
     """A run that is ready for its next epoch: processes joined, `folder` locked, the last checkpoint loaded.
 
-    Whatever does not fit is refused before the model or a file is changed; see `fit`. At the end every process waits
-    until the first has saved the last checkpoint.
+    Whatever does not fit is refused before the model or a file is changed; see `fit`.
     """
     folder = None if folder is None else files.as_path(folder, "folder")
     accelerator = join(recipe)
@@ -96,7 +102,7 @@ def started(model: ViT, images: Tensor, labels: Tensor, recipe: Recipe, folder: 
             optimizer.register_step_post_hook(lambda *_: bar.update())
             share = slice(rank, None, world)
             yield Run(model, prepared, optimizer, images, labels, recipe, accelerator, share, folder, facts, history)
-        accelerator.wait_for_everyone()
+        accelerator.wait_for_everyone()  # the last checkpoint is there before any process goes on
 
 
 def attention_kernels(model: ViT, device: torch.device) -> AbstractContextManager:
@@ -153,18 +159,6 @@ def state_of(model: nn.Module, optimizer: Optimizer) -> dict[str, Tensor]:
             its = optimizer.state.get(p) or dict(zip(ADAM, start, strict=True))  # empty: it never had a gradient
             state |= {f"optimizer.{name}.{key}": its[key] for key in ADAM}
     return state
-
-
-def save_checkpoint(folder: Path, model: nn.Module, optimizer: Optimizer, run: dict, history: list[dict]) -> None:
-    """Write all that a run needs to go on into one file, as a whole or not at all, and the history beside it."""
-    table = io.StringIO()
-    writer = csv.DictWriter(table, dict.fromkeys(key for row in history for key in row))
-    writer.writeheader()
-    writer.writerows(history)
-    files.write(folder / "metrics.csv", table.getvalue().encode())
-    state = state_of(model, optimizer)
-    # last: a process that dies before it repeats the epoch, and with it the table
-    files.save(folder / "checkpoint.safetensors", state, {"run": json.dumps(run | {"history": history})})
 
 
 def look(folder: Path | None, model: nn.Module, optimizer: Optimizer, run: dict) -> tuple[list[dict], dict]:
