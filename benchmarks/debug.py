@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from vit_tutorial import MLP, checks, data
-from vit_tutorial.train.loop import eval_mode
+from vit_tutorial.evaluate import eval_mode
 
 from .machine import machine, store
 

@@ -24,8 +24,8 @@ from torch import Tensor, nn
 
 from vit_tutorial import ViT, data, weights
 from vit_tutorial.train import Recipe, evaluate, fit
+from vit_tutorial.train.finetune import probe
 from vit_tutorial.train.recipe import shift
-from vit_tutorial.weights.probe import probe
 from vit_tutorial.widgets import frame_digit
 
 from .machine import machine, store

@@ -22,8 +22,8 @@ import torch.nn.functional as F
 from torch.optim import AdamW, Optimizer
 
 from vit_tutorial import ViT, ViTConfig, data
-from vit_tutorial.speed import attention_kernels
 from vit_tutorial.train import Recipe, draw, evaluate, parameter_groups, schedule, shift
+from vit_tutorial.train.run import attention_kernels
 
 from .cifar10_train import Goal, mimetic, optimisers, train_step
 from .machine import machine, store

@@ -72,11 +72,12 @@ def test_the_largest_model_is_counted_on_the_meta_device():
     assert all(4 * numbers == pytest.approx(shared.parameters, rel=0.005) for numbers in held)  # rows are not cut
 
 
+@pytest.mark.long
 def test_two_real_processes_hold_what_is_said(tmp_path):
     where = ["--standalone", "--local-addr", "127.0.0.1", "--nproc-per-node", "2"]
     out = tmp_path / "rows.json"
     command = [sys.executable, "-m", "torch.distributed.run", *where, "-m", "benchmarks.planner", str(out)]
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     rows = json.loads(out.read_text())
     assert [(row["engine"], row["batch"]) for row in rows] == [("DDP", 1), ("DDP", 8), ("FSDP", 1), ("FSDP", 8)]

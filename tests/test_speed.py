@@ -32,8 +32,10 @@ def test_a_machine_that_gets_slower_favours_nobody(monkeypatch, names):
         assert speed.ratio(times[one], times[other])[1] == pytest.approx(1, abs=0.003)
 
 
-def test_seconds_are_seconds():
-    assert 0.05 <= speed.seconds(lambda: time.sleep(0.05)) < 0.5
+def test_seconds_are_the_clocks_from_before_the_work_to_after_it(monkeypatch):
+    clock = [10.0]
+    monkeypatch.setattr(time, "perf_counter", lambda: clock[0])
+    assert speed.seconds(lambda: clock.append(clock.pop() + 0.25)) == 0.25
 
 
 def test_a_ratio_is_taken_round_by_round():

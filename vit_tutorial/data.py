@@ -19,9 +19,9 @@ RESULTS = FOLDER / "results" if _INSTALLED.is_dir() else Path(__file__).parents[
 
 
 def path(name: str) -> Path:
-    """Where a file of the data folder lies, its content checked against data/SHA256SUMS.
+    """The path of a file in the data folder, after its content was checked against data/SHA256SUMS.
 
-    One that is not listed or not there is a FileNotFoundError, one with another content a ValueError.
+    Raises FileNotFoundError if the file is missing or not listed there, ValueError if its content differs.
     """
     recorded, file = _recorded(), FOLDER / f"{name}"
     if name not in [*recorded]:
@@ -108,10 +108,10 @@ def normalise(images: Tensor, mean: float = 0.1307, std: float = 0.3081) -> Tens
 
 
 def real_block() -> tuple[dict[str, Tensor], Tensor]:
-    """A trained block out there: its weights by timm's names, and the tokens that enter it for the cat.
+    """A trained block of a published model: its weights under timm's names, and its input tokens for the cat.
 
-    Block 7 of SAM 2's Hiera-tiny image encoder (embed_dim 384, 4 heads, mlp_dim 1536); the tokens are (4096, 384),
-    64x64 patches row by row, for the cat squeezed to 1024x1024. Stored in half precision, returned as float32.
+    It is block 7 of SAM 2's Hiera-tiny image encoder (embed_dim 384, 4 heads, mlp_dim 1536). The tokens (4096, 384) are
+    64x64 patches, row by row, of the cat squeezed to 1024x1024. Stored in half precision, returned as float32.
     """
     stored, _ = files.read(path("sam2_block7.safetensors"))
     tensors = {name: tensor.float() for name, tensor in stored.items()}

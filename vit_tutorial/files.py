@@ -25,7 +25,7 @@ CHECKSUM = "vit_tutorial_crc32"  # the text under which `save` notes it
 
 
 def as_path(path: str | os.PathLike, name: str = "path") -> Path:
-    """A path from what is given for one; `name` is what errors call it."""
+    """`path` as a Path, or TypeError or ValueError if it is none; `name` is the argument's name in the message."""
     if not isinstance(path, str | os.PathLike) or isinstance(os.fspath(path), bytes):
         raise TypeError(f"{name}: expected a path, got {type(path).__name__}")
     try:
@@ -38,10 +38,10 @@ def as_path(path: str | os.PathLike, name: str = "path") -> Path:
 
 
 def write(path: str | os.PathLike, content: bytes) -> None:
-    """Put `content` into the file `path`: under a name of its own first, renamed when it is whole.
+    """Write `content` to a temporary file, then rename it to `path`: readers see the old content or all of the new.
 
-    Where `path` is a link, the file behind it is replaced; one that was there lends its permissions. After an
-    OSError, of a missing folder or a full disk, `path` is as it was before.
+    If `path` is a link, the file that it points to is replaced. A replaced file's permissions are kept. After an
+    OSError, because of a missing folder or a full disk, say, `path` is as it was before.
     """
     path = as_path(path)
     target = Path(os.path.realpath(path))
@@ -66,7 +66,7 @@ def write(path: str | os.PathLike, content: bytes) -> None:
 
 
 def checksum(tensors: Mapping[str, Tensor], texts: Mapping[str, str]) -> str:
-    """CRC-32 of texts, names, dtypes, shapes and numbers, whatever their order: eight hexadecimal digits."""
+    """CRC-32 of all texts, names, dtypes, shapes and numbers, in any order: eight hexadecimal digits."""
     crc = zlib.crc32(repr(sorted(texts.items())).encode())
     for name, tensor in sorted(tensors.items()):
         crc = zlib.crc32(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode(), crc)
@@ -75,9 +75,9 @@ def checksum(tensors: Mapping[str, Tensor], texts: Mapping[str, str]) -> str:
 
 
 def save(path: str | os.PathLike, tensors: Mapping[str, Tensor], texts: Mapping[str, str]) -> None:
-    """Tensors of any shapes and dtypes, and some texts, into one safetensors file, with a checksum over all of it.
+    """Write tensors of any shapes and dtypes, and some texts, into one safetensors file with a checksum of it all.
 
-    What safetensors cannot hold is a ValueError: no tensors, sparse ones, those without memory.
+    Raises ValueError for what safetensors cannot hold: no tensors at all, sparse ones, those without memory.
     """
     try:
         plain = {name: tensor.detach().cpu() for name, tensor in tensors.items()}
@@ -93,9 +93,10 @@ def save(path: str | os.PathLike, tensors: Mapping[str, Tensor], texts: Mapping[
 def read(path: str | os.PathLike) -> tuple[dict, dict[str, str]]:
     """The tensors and the texts of a file of weights: safetensors, PyTorch's .pt, .pth or .bin, or JAX's .npz.
 
-    Only safetensors has texts. Nothing of what is returned depends on the file any longer. Code in a pickle is never
-    run; an argparse.Namespace, which training scripts add, is data. A ValueError says what else a file is: a web page,
-    truncated or altered, a pickle of more than tensors and plain values, an archive far larger when unpacked.
+    Only safetensors files have texts. The tensors are copies: the file may change or go. Code in a pickle is never run;
+    an argparse.Namespace, which training scripts add, is read as data. For any other file a ValueError says what it is:
+    a web page, a truncated or altered file, a pickle of more than tensors and plain values, an archive that would
+    grow far too large.
     """
     path = as_path(path)
     if not path.is_file():
@@ -145,7 +146,7 @@ def _check_size(unpacked: int, content: bytes) -> None:
 
 
 def _fault(content: bytes, pickled: bool, error: str) -> str:
-    """What a file is that could not be read; `error` is its library's text."""
+    """What kind of file could not be read; `error` is what the library said."""
     if pickled and ("nsupported" in error or "Object arrays" in error):
         asked = re.search(r"GLOBAL ([\w.]+)", error)
         return f"a pickle that may hold code and is not opened: it asks for {asked[1] if asked else 'objects'}"

@@ -8,13 +8,13 @@ import torch
 from torch import Tensor, nn
 
 from .attention import MultiHeadAttention
+from .evaluate import eval_mode
 from .patchify import patchify, unpatchify
-from .train.loop import eval_mode
 from .vit import ViT, ViTConfig
 
 
 def placed(model: nn.Module, images: Tensor) -> Tensor:
-    """The images where the model is, without gradients: (B, C, H, W) -> (B, C, H, W)."""
+    """The images on the model's device, without gradients: (B, C, H, W) -> (B, C, H, W)."""
     if not images.isfinite().all():  # one NaN would reach every token, and look like attention
         raise ValueError("images: expected finite numbers, got a NaN or an infinity")
     return images.detach().to(next(model.parameters()).device)
@@ -52,7 +52,7 @@ def attention_maps(model: ViT, images: Tensor) -> Tensor:
 
 @torch.no_grad()
 def attention_row(attention: MultiHeadAttention, tokens: Tensor, query: int) -> Tensor:
-    """One row of the map, for tokens that enter the attention: (B, N, D) -> (B, h, N), sums to 1."""
+    """The attention map's row of one query, for the layer's input: (B, N, D) -> (B, h, N), sums to 1."""
     if not 0 <= query < tokens.shape[1]:  # -1 would be the last token
         raise ValueError(f"query: expected a token from 0 to {tokens.shape[1] - 1}, got {query}")
     q, k, _ = attention.project(tokens)  # (B, N, D) -> three of (B, h, N, d)
@@ -68,8 +68,9 @@ def token_features(model: ViT, images: Tensor) -> Tensor:
 def rollout(maps: Tensor) -> Tensor:
     """How much of each input token reaches each output, estimated: (L, B, h, N, N) -> (B, N, N).
 
-    Attention rollout, arXiv 2005.00928: the mean over heads and, by convention, half of the identity for the shortcut,
-    multiplied over the layers. MLPs, values and the weights of the heads are left out: it is a rough account.
+    Attention rollout, arXiv 2005.00928: in each layer the mean of the heads' maps is averaged with the identity, which
+    stands for the shortcut, and the layers' results are multiplied. It is a rough estimate: it ignores the MLPs, the
+    values and the weights with which heads are combined. ValueError if the rows do not sum to 1.
     """
     sums, fits = maps.sum(dim=-1), maps.ndim == 5 and maps.numel() and maps.min() >= 0
     if not (fits and sums.allclose(torch.ones_like(sums), atol=1e-2)):
@@ -84,10 +85,11 @@ def rollout(maps: Tensor) -> Tensor:
 def attention_distance(maps: Tensor, patch_size: int, grid: tuple[int, int] | None = None) -> Tensor:
     """Mean distance in pixels from a patch to what it looks at: (L, B, h, N, N) -> (L, h).
 
-    Paper, figure 11. The class token is left out, and what patches give to it; the rest counts as shares of 1.
+    Paper, figure 11. The class token's row and column are left out; each patch's other weights are scaled to sum to 1.
+    `grid`, (rows, columns) of patches, can be left out if they form a square.
     """
     _, _, _, N, keys = maps.shape
-    rows, columns = [math.isqrt(N)] * 2 if grid is None else grid  # a square, with or without a class token
+    rows, columns = [math.isqrt(N)] * 2 if grid is None else grid  # with or without a class token
     if keys != N or N - rows * columns not in (0, 1):
         raise ValueError(f"grid: ({rows}, {columns}) does not fit maps {tuple(maps.shape)}; say (rows, columns)")
     if not (rows > 0 and columns > 0 and 0 < patch_size < math.inf):  # distances have no sign
@@ -102,7 +104,7 @@ def attention_distance(maps: Tensor, patch_size: int, grid: tuple[int, int] | No
 
 
 def gradient_times_input(model: ViT, images: Tensor, empty_value: float) -> Tensor:
-    """What each patch adds to the predicted logit, to first order: (B, C, H, W) -> (B, h*w)."""
+    """What each patch adds to the predicted class's logit, to first order: (B, C, H, W) -> (B, h*w)."""
     if not math.isfinite(empty_value):
         raise ValueError(f"empty_value: expected a finite number, got {empty_value}")
     images = placed(model, images).requires_grad_()
@@ -114,7 +116,7 @@ def gradient_times_input(model: ViT, images: Tensor, empty_value: float) -> Tens
 
 @torch.no_grad()
 def occlusion(model: ViT, images: Tensor, empty_value: float) -> Tensor:
-    """How far the predicted logit falls when a patch is emptied: (B, C, H, W) -> (B, h*w)."""
+    """How far the predicted class's logit falls when a patch is emptied: (B, C, H, W) -> (B, h*w)."""
     images, falls = placed(model, images), []
     with eval_mode(model):
         logits = model(images)
@@ -127,7 +129,7 @@ def occlusion(model: ViT, images: Tensor, empty_value: float) -> Tensor:
 
 
 def empty(images: Tensor, chosen: Tensor, config: ViTConfig, empty_value: float) -> Tensor:
-    """All pixels of the patches `chosen` (B, k) at `empty_value`: (B, C, H, W) -> (B, C, H, W)."""
+    """The images with all pixels of the patches `chosen` (B, k) set to `empty_value`: (B, C, H, W) -> (B, C, H, W)."""
     if len(chosen) != len(images):  # scatter would leave the images without a row as they are
         raise ValueError(f"chosen: expected a row for each of {len(images)}, got {len(chosen)}")
     if images.shape[-2:] != config.size or not images.is_floating_point():  # bytes cut the value off

@@ -1,11 +1,11 @@
-"""Lesson 13: before a run begins: bytes per device, seconds per epoch, and the smallest number of devices."""
+"""Lesson 13: plan a run before it begins: bytes per device, seconds per epoch, the smallest number of devices."""
 
 import math
 from dataclasses import dataclass
 
 from .vit import ViTConfig, count_macs, count_parameters
 
-BYTES = {"float32": (4, 4), "autocast": (4, 2), "bfloat16": (2, 2)}  # of a parameter, of a number inside a block
+BYTES = {"float32": (4, 4), "autocast": (4, 2), "bfloat16": (2, 2)}  # per parameter, per number inside a block
 
 
 @dataclass(frozen=True)
@@ -24,14 +24,14 @@ class Memory:
 
     parameters: int
     gradients: int
-    averages: int  # AdamW's two
+    averages: int  # AdamW's two per parameter
     exchange: int  # what is on its way between devices
     activations: int  # what forward keeps for backward, and the images
-    passing: int  # what backward needs for a moment
+    passing: int  # what backward holds for a moment only
 
     @property
     def peak(self) -> int:
-        """The most that is held at once: the last step's gradients stay until forward is through."""
+        """The most that is held at once: the last step's gradients stay until the forward pass has ended."""
         rest = self.parameters + self.averages + self.exchange + self.activations
         return rest + max(self.gradients, self.passing)
 
@@ -39,12 +39,12 @@ class Memory:
 def memory(
     config: ViTConfig, batch: int, precision: str = "float32", devices: int = 1, sharded: bool = False
 ) -> Memory:
-    """Bytes of a training step with `batch` images on this device, by closed formula; no dropout, AdamW.
+    """Bytes of a training step with AdamW and without dropout, for `batch` images on each device, by closed formula.
 
-    `precision`: "float32", "autocast" (matrix products in bfloat16, as `Recipe(bfloat16=True)` has them) or "bfloat16"
-    (all of it). Several `devices` are those of DDP, which sends the gradients from buckets of its own; or `sharded`, of
-    FSDP with a unit per block, which has two blocks and what is in none whole for a moment, and their gradients.
-    What the allocator wastes and a GPU's libraries take, often 1 GB, is not counted.
+    `precision` is "float32", "autocast" (matrix products in bfloat16, as with `Recipe(bfloat16=True)`) or "bfloat16"
+    (everything). Several `devices` use DDP, which copies the gradients into buckets to send them. If `sharded`, they
+    use FSDP with one unit per block; for a moment each device then holds two whole blocks, all that is in no block,
+    and their gradients. The allocator's waste and a GPU's libraries, often 1 GB, are not counted.
     """
     if precision not in BYTES:
         raise ValueError(f"precision: expected one of {', '.join(BYTES)}, got {precision!r}")
@@ -85,12 +85,12 @@ def seconds(
 ) -> float:
     """Seconds to train on `images` once, in steps of `batch` over all the devices.
 
-    Each device takes its share of a step in `pieces` (accumulation). A multiply-add is two operations, and backward
-    is twice forward: 6 MACs per image. To bring numbers from all devices to all, each sends (n-1)/n of their bytes,
-    and once more if they are to be summed as well (all-reduce on a ring). DDP does that with the gradients, in the
-    last piece's backward; FSDP gathers the parameters twice per piece, in forward and in backward, and sums its
-    gradients. A device sends while it computes, so that of the two the longer counts: it is a lower bound.
-    `machine.utilisation` is taken as it is, though small pieces reach less.
+    Each device takes its share of a step in `pieces` (gradient accumulation). A multiply-add is two operations, and the
+    backward pass costs two forward passes: 6 operations per multiply-add of the model. To bring numbers from n devices
+    to all, each sends (n-1)/n of their bytes, and twice that to sum them as well (all-reduce on a ring). DDP sums the
+    gradients so during the last piece's backward pass. FSDP gathers the parameters twice per piece, for the forward and
+    for the backward pass, and sums its gradients. A device sends while it computes, so the longer of the two counts:
+    the result is a lower bound. `machine.utilisation` is taken as it is, though small pieces reach less.
     """
     work = 6 * count_macs(config) * images / (devices * machine.flops * machine.utilisation)
     sent = (devices - 1) / devices * BYTES[precision][0] * count_parameters(config)
@@ -115,10 +115,10 @@ class Plan:
 def plan(
     config: ViTConfig, images: int, batch: int, machine: Machine, hours: float = math.inf, precision: str = "float32"
 ) -> Plan:
-    """The smallest number of devices that divides the batch, fits, and has trained on `images` once within `hours`.
+    """The plan with the fewest devices that divide the batch, suffice for it and train on `images` once within `hours`.
 
-    Nine tenths of a device's memory are taken for usable. Parameters are sharded only if not even one image at a time
-    would fit otherwise. A ValueError says what stands in the way where no number does.
+    Nine tenths of a device's memory count as usable. Parameters are sharded only where even one image at a time would
+    not fit otherwise. If no number of devices will do, a ValueError says whether memory or time is the reason.
     """
     best = math.inf
     for devices in divisors(batch):

@@ -1,16 +1,14 @@
-"""Lesson 12: what work costs: seconds beside others in the same run, memory, and what this machine could do."""
+"""Lesson 12: what work costs in seconds and in memory, and how fast this machine could be."""
 
 import statistics
 import time
 import weakref
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
-from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
@@ -30,20 +28,11 @@ def synchronise() -> None:
         torch.cuda.synchronize()
 
 
-def attention_kernels(model: nn.Module, device: torch.device) -> AbstractContextManager:
-    """On a CPU and with few tokens attention as plain products: the backward of its fused kernel is slow there.
-
-    In bfloat16 several times as slow (benchmarks/README.md: einsum beside ours, a step of MNIST).
-    """
-    few = device.type == "cpu" and model.config.num_tokens <= 64
-    return sdpa_kernel(SDPBackend.MATH) if few else nullcontext()
-
-
 def race(works: Mapping[str, Callable[[], object]], rounds: int = 16) -> dict[str, list[float]]:
     """Seconds of each work in each round: all in turn, every second round the other way round.
 
-    So a slow moment of the machine hits all alike, and one that gets slower favours nobody, if `rounds` is even. A
-    round before the first warms up and is not counted.
+    A slow moment of the machine then hits all works alike, and with an even number of `rounds` a machine that gets
+    slower favours none. One more round comes first, to warm up, and is not counted.
     """
     names, times = list(works), {name: [] for name in works}
     for i in range(-1, rounds):
@@ -57,7 +46,7 @@ def race(works: Mapping[str, Callable[[], object]], rounds: int = 16) -> dict[st
 def ratio(ours: list[float], theirs: list[float]) -> tuple[float, float, float]:
     """Our seconds over theirs, round by round: lower quartile, median, upper quartile.
 
-    At least two rounds are needed; fewer are a StatisticsError.
+    Fewer than two rounds raise a StatisticsError.
     """
     low, middle, high = statistics.quantiles([a / b for a, b in zip(ours, theirs, strict=True)], n=4)
     return low, middle, high
@@ -66,7 +55,7 @@ def ratio(ours: list[float], theirs: list[float]) -> tuple[float, float, float]:
 def matmul_rate(m: int, k: int, n: int, dtype=torch.float32, device="cpu", rounds: int = 10) -> float:
     """FLOP per second of a product of (m, k) and (k, n), as in a layer: the best of `rounds`.
 
-    A product of these has 2 m k n operations: a multiplication and an addition for each term of each sum.
+    The product takes 2 m k n operations: a multiplication and an addition for each term of each sum.
     """
     a, b = torch.randn(m, k, device=device).to(dtype), torch.randn(n, k, device=device).to(dtype)
     return 2 * m * k * n / min(race({"product": lambda: F.linear(a, b)}, rounds)["product"])
@@ -80,15 +69,15 @@ def memory_rate(device="cpu", rounds: int = 10) -> float:
 
 
 class PeakMemory(TorchDispatchMode):
-    """Counts the bytes of the tensors that are made within it and still alive: `peak`, and `now`.
+    """Counts the bytes of the tensors that are made inside it and still in use: `now`, and at most, `peak`.
 
         with PeakMemory() as memory:
             loss = F.cross_entropy(model(images), labels)
             loss.backward()
         print(memory.peak)
 
-    What a kernel takes and gives back within one call is not seen. Within torch's FakeTensorMode nothing is held and
-    all is counted, so a model's memory is known on a machine that could not hold it.
+    Memory that a kernel frees again within one call is not seen. Inside torch's FakeTensorMode tensors are counted
+    without being allocated: this measures a model that is too large for the machine.
     """
 
     def __init__(self):

@@ -17,7 +17,7 @@ import vit_tutorial as vt
 from tests.reference import with_noise
 from tools.lesson import LESSONS, built_in
 from vit_tutorial import checks, interpret, train, weights
-from vit_tutorial.weights.probe import probe
+from vit_tutorial.train.finetune import probe
 from vit_tutorial.widgets import explore_block, explore_model
 
 KEPT = ast.Import | ast.ImportFrom | ast.FunctionDef | ast.ClassDef

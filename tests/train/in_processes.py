@@ -1,5 +1,6 @@
-"""What test_processes.py starts twice at once: torchrun ... in_processes.py TASK FOLDER."""
+"""What the tests start in two processes: torchrun ... -m tests.train.in_processes TASK FOLDER."""
 
+import faulthandler
 import os
 import signal
 import sys
@@ -9,12 +10,16 @@ from pathlib import Path
 
 import torch
 
-from tests.train.runs import QUICK, digits, small
+from tests.train.runs import QUICK, digits, same, small
 from vit_tutorial import files
 from vit_tutorial.train import fit, loop
+from vit_tutorial.train.__main__ import main
 
+PARENT = os.getppid()  # as long as nobody is dead
 ODD = replace(QUICK, batch_size=32)  # of 70 images: two batches an epoch, and six images that sit out
 LONG = replace(QUICK, batch_size=32, epochs=3)  # of 256 images: 24 steps, a checkpoint after 8, 16 and 24
+TINY = ["--images", "256", "--epochs", "2", "--batch-size", "32", "--patch-size", "7", "--embed-dim", "16"]
+TINY += ["--depth", "1"]  # typed in a shell
 
 
 def observed(recipe=ODD, n: int = 70) -> dict:
@@ -54,25 +59,30 @@ def die_alone(rank: int) -> None:
 
 
 def die_together(rank: int) -> None:
-    torchrun = os.getppid()  # first, or it would end the other in good order
     if rank == 0:
-        os.kill(torchrun, signal.SIGKILL)
-    while os.getppid() == torchrun:
+        os.kill(PARENT, signal.SIGKILL)  # torchrun first, or it would end the other in good order
+    while os.getppid() == PARENT:
         time.sleep(0.01)
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def whole(folder: Path) -> None:
-    for name in ("one", "all", "whole"):
+def rest(folder: Path) -> None:
+    """All that a second start has to show: the killed run goes on, beside a whole one; refusals; the shell."""
+    for name in ("killed", "whole"):
         counted(folder / name)
     rank = os.environ["RANK"]
     files.save(folder / f"observed.{rank}", observed(), {})
-    try:
-        fit(small(), *digits(70), ODD, folder=folder / f"of process {rank}")  # process 1 finds a checkpoint in its own
-    except ValueError as error:
-        (folder / f"refused.{rank}").write_text(str(error))
+    for name, recipe in (("of process", ODD), ("odd", replace(ODD, batch_size=33))):
+        model = small()
+        try:
+            fit(model, *digits(70), recipe, folder=folder / f"{name} {rank}")
+        except ValueError as error:
+            (folder / f"{name} {rank} refused").write_text(str(error))
+        assert same(model, small())
+    main([*TINY, "--folder", str(folder / "shell")])  # last: it ends the group of processes
 
 
 if __name__ == "__main__":
+    faulthandler.dump_traceback_later(500, exit=True)  # where one waits for the other for ever
     task, place = sys.argv[1], Path(sys.argv[2])
-    whole(place) if task == "whole" else counted(place / task, {"one": die_alone, "all": die_together}[task])
+    rest(place) if task == "rest" else counted(place / "killed", {"one": die_alone, "all": die_together}[task])

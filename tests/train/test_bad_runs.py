@@ -11,7 +11,7 @@ from tests.border import IMAGES, INF, INSIDE, LABELS, NAN, TINY, refused, tiny
 from tests.broken_files import NOWHERE, nowhere
 from vit_tutorial import ViT, train
 from vit_tutorial.train import Recipe, evaluate, fit, predict
-from vit_tutorial.weights.probe import probe
+from vit_tutorial.train.finetune import probe
 
 RECIPE = Recipe(epochs=2, batch_size=8)
 TAKERS = {  # of a model, images and labels

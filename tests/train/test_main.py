@@ -1,22 +1,16 @@
 """Training from the shell: the same code as `fit`, two processes equal one, faults are named."""
 
-import csv
-import os
 import re
-import subprocess
-import sys
 from dataclasses import replace
 
 import pytest
 import torch
 
-from tests.train.runs import digits
+from tests.train.in_processes import TINY
+from tests.train.runs import TORCHRUN, assert_equal_runs, digits, in_two_processes, losses
 from vit_tutorial import ViT, data, files
 from vit_tutorial.train import Recipe, fit, loop
 from vit_tutorial.train.__main__ import DIGITS, main
-
-TINY = ["--images", "256", "--epochs", "2", "--batch-size", "32", "--patch-size", "7", "--embed-dim", "16"]
-TINY += ["--depth", "1"]
 
 
 @pytest.fixture(scope="module")
@@ -26,22 +20,8 @@ def alone(tmp_path_factory):
     return folder
 
 
-def losses(folder):
-    with open(folder / "metrics.csv") as file:
-        return [float(row["loss"]) for row in csv.DictReader(file)]
-
-
-TORCHRUN = ["torch.distributed.run", "--nproc-per-node", "2", "--rdzv-backend", "c10d"]
-TORCHRUN += ["--rdzv-endpoint", "127.0.0.1:0"]  # any free port
-ACCELERATE = ["accelerate.commands.launch", "--multi_gpu", "--num_processes", "2", "--main_process_port", "0"]
-
-
-def in_two_processes(launcher, *arguments):
-    """On the CPU, because there is nothing else: nobody tells accelerate so."""
-    environment = {name: value for name, value in os.environ.items() if name != "ACCELERATE_USE_CPU"}
-    environment |= {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
-    command = [sys.executable, "-m", *launcher, "-m", "vit_tutorial.train", *TINY, *arguments]
-    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=600)
+LAUNCHERS = {"torchrun": TORCHRUN, "accelerate": ["accelerate.commands.launch", "--multi_gpu"]}
+LAUNCHERS["accelerate"] += ["--num_processes", "2", "--main_process_port", "0"]
 
 
 def test_the_shell_runs_the_same_code_as_fit(alone):
@@ -61,22 +41,18 @@ def test_the_same_line_again_says_the_result_and_trains_no_more(alone, capsys, m
     assert f"{alone}: test accuracy 0." in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("launcher", [TORCHRUN, ACCELERATE], ids=["torchrun", "accelerate"])
+@pytest.mark.long  # in short: test_processes.py, with all else that two processes have to show
+@pytest.mark.parametrize("launcher", LAUNCHERS.values(), ids=LAUNCHERS)
 def test_two_processes_equal_one(alone, tmp_path, launcher):
-    two = in_two_processes(launcher, "--folder", str(tmp_path))
+    two = in_two_processes("vit_tutorial.train", *TINY, "--folder", tmp_path, launcher=launcher)
     assert two.returncode == 0, two.stderr
     assert two.stdout.count("test accuracy 0.") == 1 and "step/s" in two.stderr
-    first, second = (files.read(folder / "model.safetensors")[0] for folder in (alone, tmp_path))
-    for name, a in first.items():
-        b = second[name]
-        if name.endswith("qkv.bias"):  # the keys' third has no gradient but rounding, which Adam inflates
-            a, b = (torch.cat(bias.chunk(3)[::2]) for bias in (a, b))
-        torch.testing.assert_close(a, b, rtol=0, atol=1e-6)
-    assert losses(alone) == pytest.approx(losses(tmp_path), rel=1e-6)
+    assert_equal_runs(alone, tmp_path)
 
 
+@pytest.mark.long
 def test_a_batch_that_two_processes_cannot_share_is_refused_in_one_line(tmp_path):
-    odd = in_two_processes(TORCHRUN, "--batch-size", "33", "--folder", str(tmp_path / "run"))
+    odd = in_two_processes("vit_tutorial.train", *TINY, "--batch-size", 33, "--folder", tmp_path / "run")
     lines = odd.stderr[: odd.stderr.index("torch/distributed/elastic")].splitlines()[:-1]  # then torchrun reports
     assert odd.returncode == 1 and lines == ["batch_size: 2 processes cannot share 33"]
     assert not (tmp_path / "run").exists()

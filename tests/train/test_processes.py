@@ -1,15 +1,11 @@
 """Several processes: two equal one, in order and parameters; killed, they go on; what they cannot have is refused."""
 
 import gc
-import os
 import re
 import signal
 import socket
-import subprocess
-import sys
 from contextlib import nullcontext
 from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
 
 import accelerate
@@ -17,34 +13,28 @@ import pytest
 import torch
 
 from tests.second_device import Elsewhere, second_device
-from tests.train.in_processes import ODD, observed
-from tests.train.runs import QUICK, SMALL, digits, same, second_of_two, small
+from tests.train.in_processes import ODD, TINY, observed
+from tests.train.runs import QUICK, SMALL, assert_equal_runs, digits, in_two_processes, same, second_of_two, small
 from vit_tutorial import files, planner
+from vit_tutorial.evaluate import check_examples
 from vit_tutorial.speed import PeakMemory
-from vit_tutorial.train import fit, loop, train_epoch
+from vit_tutorial.train import fit, loop, run, train_epoch
 from vit_tutorial.train.__main__ import main
 from vit_tutorial.train.processes import join
 
 
-def start(task: str, folder: Path) -> subprocess.CompletedProcess:
-    """Two processes on the CPU, as torchrun starts them where nothing tells accelerate so."""
-    rendezvous = ["--rdzv-backend", "c10d", "--rdzv-endpoint", "127.0.0.1:0"]  # any free port
-    command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", *rendezvous]
-    environment = {name: value for name, value in os.environ.items() if name != "ACCELERATE_USE_CPU"}
-    environment |= {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
-    command += ["-m", "tests.train.in_processes", task, str(folder)]
-    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=600)
-
-
-@pytest.fixture(scope="module")
-def runs(tmp_path_factory):
+@pytest.fixture(scope="module", params=["one", pytest.param("all", marks=pytest.mark.long)])
+def runs(request, tmp_path_factory):
+    """Two starts of two processes: a run of which one process (or both, and torchrun) is killed, and all the rest."""
     folder = tmp_path_factory.mktemp("runs")
     fit(small(), *digits(70), ODD, folder=folder / "of process 1")
-    killed = {name: start(name, folder) for name in ("one", "all")}
-    before = {name: steps(folder, name) for name in killed}
-    rest = start("whole", folder)
+    main([*TINY, "--folder", str(folder / "shell alone")])
+    killed = in_two_processes("tests.train.in_processes", request.param, folder)
+    assert killed.returncode == {"one": 1, "all": -signal.SIGKILL}[request.param], killed.stderr
+    before = steps(folder, "killed")
+    rest = in_two_processes("tests.train.in_processes", "rest", folder)
     assert rest.returncode == 0, rest.stderr
-    return SimpleNamespace(folder=folder, killed=killed, before=before, rest=rest)
+    return SimpleNamespace(folder=folder, before=before, rest=rest)
 
 
 def steps(folder, name):
@@ -65,20 +55,25 @@ def test_two_processes_equal_one_in_the_order_of_the_images_and_in_the_parameter
     assert moved > 1e-3
 
 
-@pytest.mark.parametrize("name", ["one", "all"])
-def test_two_processes_of_which_one_or_all_are_killed_go_on_to_the_same_parameters(runs, name):
-    assert runs.killed[name].returncode == {"one": 1, "all": -signal.SIGKILL}[name], runs.killed[name].stderr
-    assert runs.before[name] in ([12, 12], [13, 12])  # who is left begins a step that the other does not
-    assert [b - a for a, b in zip(runs.before[name], steps(runs.folder, name), strict=True)] == [16, 16]
+def test_two_processes_that_are_killed_go_on_to_the_same_parameters(runs):
+    assert runs.before in ([12, 12], [13, 12])  # who is left begins a step that the other does not
+    assert [b - a for a, b in zip(runs.before, steps(runs.folder, "killed"), strict=True)] == [16, 16]
     assert steps(runs.folder, "whole") == [24, 24]  # so eight were not done again: those before the checkpoint
-    first, second = (files.read(runs.folder / folder / "checkpoint.safetensors")[0] for folder in ("whole", name))
+    first, second = (files.read(runs.folder / name / "checkpoint.safetensors")[0] for name in ("whole", "killed"))
     assert first.keys() == second.keys() and all(torch.equal(first[key], second[key]) for key in first)
 
 
-def test_processes_that_find_different_checkpoints_are_refused(runs):
+def test_what_two_processes_cannot_share_is_refused_by_both(runs):
     for rank in (0, 1):
-        text = (runs.folder / f"refused.{rank}").read_text()
+        text = (runs.folder / f"of process {rank} refused").read_text()  # process 1 found a checkpoint in its own
         assert re.fullmatch(r"folder: '.*' holds \[0, 3\] epochs for the processes; they must share one folder", text)
+        assert (runs.folder / f"odd {rank} refused").read_text() == "batch_size: 2 processes cannot share 33"
+        assert not (runs.folder / f"odd {rank}").exists()
+
+
+def test_the_shell_gives_two_processes_what_it_gives_one(runs):
+    assert runs.rest.stdout.count("test accuracy 0.") == 1 and "step/s" in runs.rest.stderr
+    assert_equal_runs(runs.folder / "shell alone", runs.folder / "shell")
 
 
 # --- what each holds, and what it draws ---
@@ -93,23 +88,24 @@ def test_each_of_two_processes_holds_its_half_of_the_images(monkeypatch):
         return real(*arguments)
 
     here, there = small(), small()
-    monkeypatch.setattr(loop, "attention_kernels", lambda *_: nullcontext())  # a CPU's would not equal a GPU's
+    monkeypatch.setattr(run, "attention_kernels", lambda *_: nullcontext())  # a CPU's would not equal a GPU's
     monkeypatch.setattr(accelerate, "Accelerator", lambda **_: second_of_two())
-    fit(here, *digits(), QUICK)
+    recipe = replace(QUICK, epochs=1)
+    fit(here, *digits(96), recipe)
     monkeypatch.setattr(accelerate, "Accelerator", lambda **_: second_of_two("cuda:0"))
     monkeypatch.setattr(loop, "train_step", looked_at)
     with second_device():
-        fit(there, *digits(), QUICK)
+        fit(there, *digits(96), recipe)
         there.to("cpu")
     image = 28 * 28 * 4
-    assert len(held) == 30 and set(held) == {320 // 2 * image + 32 // 2 * image}  # and of the batch, shifted
+    assert held == [96 // 2 * image + 32 // 2 * image] * 3  # and of the batch, shifted
     assert same(here, there)
 
 
 def test_looking_at_the_examples_copies_a_part_at_a_time():
     images = torch.zeros(20_000, 1, 28, 28)
     with PeakMemory() as memory:
-        loop.check_examples(small(), images, torch.zeros(20_000, dtype=torch.int64))
+        check_examples(small(), images, torch.zeros(20_000, dtype=torch.int64))
     assert 0 < memory.peak < images.nbytes / 8
 
 

@@ -12,7 +12,7 @@ from transformers import get_cosine_schedule_with_warmup
 
 from tests.train.runs import small
 from vit_tutorial.train import Recipe, parameter_groups, schedule, shift
-from vit_tutorial.train.recipe import layer_groups
+from vit_tutorial.train.finetune import layer_groups
 
 
 @pytest.mark.parametrize(("steps", "warm_up"), [(100, 10), (37, 5), (20, 0)])

@@ -1,6 +1,7 @@
 """Lesson 08: training. `fit` is the whole of it, the other names are its parts."""
 
-from .loop import draw, evaluate, fit, predict, train_epoch, train_step
+from ..evaluate import evaluate, predict
+from .loop import draw, fit, train_epoch, train_step
 from .recipe import Recipe, parameter_groups, schedule, shift
 
 __all__ = [

@@ -14,9 +14,7 @@ seconds on two threads (benchmarks/results/mnist_cpu.json; this line takes the t
 """
 
 import argparse
-import inspect
 import os
-import re
 import time
 from collections.abc import Sequence
 from dataclasses import fields, replace
@@ -45,10 +43,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         default = getattr(DIGITS, name)
         shape.add_argument(f"--{name.replace('_', '-')}", type=type(default), default=default, help="as in ViTConfig")
     how = parser.add_argument_group("recipe")
-    texts = re.findall(r"^    \w+: \w+ = .+?  # (.+)", inspect.getsource(Recipe), re.MULTILINE)  # one text, two readers
-    for field, text in zip(fields(Recipe), texts, strict=True):
+    for field in fields(Recipe):
         kind = {"action": argparse.BooleanOptionalAction} if field.type is bool else {"type": field.type}
-        how.add_argument(f"--{field.name.replace('_', '-')}", default=field.default, help=text, **kind)
+        about = {"default": field.default, "help": field.metadata["help"]}
+        how.add_argument(f"--{field.name.replace('_', '-')}", **about, **kind)
     chosen = vars(parser.parse_args(arguments))
     folder, images = chosen.pop("folder"), chosen.pop("images")
     local = int(os.environ.get("LOCAL_RANK", 0))  # of the processes that a launcher has started on this machine
@@ -76,7 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         files.write(Path(folder) / "curves.png", plots.png(plots.history(history)))
     except (TypeError, ValueError, OSError, FloatingPointError, MemoryError) as error:
         if local and isinstance(error, TypeError | ValueError):
-            time.sleep(30)  # all find the same: the first says so, and whoever has launched them ends the others
+            time.sleep(30)  # all processes find the same: the launcher ends this one after the first has said it
         parser.exit(1, f"process {local}: {error}\n" if local else f"{error}\n")
     except KeyboardInterrupt:
         parser.exit(130, None if local else f"stopped; the same line goes on from the last checkpoint in {folder}\n")

@@ -1,4 +1,4 @@
-"""Lesson 13: the processes of a run: how they find each other, and what is said where they or their memory fail."""
+"""Lesson 13: the processes of a run: how they find each other, and what is said when one or its memory fails."""
 
 import os
 import re
@@ -17,22 +17,23 @@ from .recipe import Recipe
 if TYPE_CHECKING:  # it takes seconds
     from accelerate import Accelerator
 
-ENGINES = ("FSDP", "DEEPSPEED", "MEGATRON_LM", "PARALLELISM_CONFIG")  # of accelerate, which share out the parameters
+ENGINES = ("FSDP", "DEEPSPEED", "MEGATRON_LM", "PARALLELISM_CONFIG")  # accelerate's, which split the parameters
 NO_MEMORY = "out of memory|alloc_failed|can't allocate memory|not enough memory"  # of CUDA and MPS, cuBLAS, the CPU
 NO_PEER = "connection (closed|reset) by peer|broken pipe"
 
 
 def join(recipe: Recipe) -> "Accelerator":
-    """This process among those that torchrun or accelerate have started, with its device; started alone, it is alone.
+    """This process and its device, among those that torchrun or accelerate has started.
 
-    Several are on CUDA's GPUs, one for each, or where there are none on the CPU. What is asked for and there is not,
-    a GPU, an engine other than DDP, a batch that they can share, is a ValueError; a port in use a ConnectionError.
+    Several processes take a CUDA GPU each, or the CPU if there is no GPU. Raises ValueError if the launcher asks for a
+    GPU that is not there or for an engine other than DDP, or if the processes cannot share a batch evenly, and
+    ConnectionError if their port is in use.
     """
     from accelerate import Accelerator
 
     check_launch()
     started = int(os.environ.get("WORLD_SIZE", 1)) if "LOCAL_RANK" in os.environ else 1
-    cpu = started > 1 and not torch.cuda.is_available()  # unless it is told so, accelerate leaves each alone there
+    cpu = started > 1 and not torch.cuda.is_available()  # on its own, accelerate would not join processes there
     try:
         accelerator = Accelerator(mixed_precision="no", cpu=cpu)  # the recipe decides, not whoever launches
     except RuntimeError as error:
@@ -49,7 +50,7 @@ def join(recipe: Recipe) -> "Accelerator":
 
 
 def check_launch() -> None:
-    """Refuse what the environment asks of accelerate and `fit` cannot give; see `join`."""
+    """ValueError if the environment asks accelerate for what `fit` or this machine does not have; see `join`."""
     from accelerate.utils import parse_flag_from_env
 
     asked = {name: os.environ.get(name, "") for name in ("ACCELERATE_TORCH_DEVICE", "CUDA_VISIBLE_DEVICES")}
@@ -67,14 +68,14 @@ def check_launch() -> None:
     found, local = torch.cuda.device_count(), int(os.environ.get("LOCAL_WORLD_SIZE", 1))
     if not found and re.match(r"\s*(\d|GPU-|MIG-)", visible := asked["CUDA_VISIBLE_DEVICES"]):
         raise ValueError(f"CUDA_VISIBLE_DEVICES: torch finds no GPU {visible!r}; unset it to train without one")
-    if 0 < found < local:  # accelerate would put two on one, which NCCL refuses late
+    if 0 < found < local:  # accelerate would put two on one GPU, which NCCL refuses late
         raise ValueError(
             f"LOCAL_WORLD_SIZE: {local} processes, but {found} GPUs on this machine; start at most {found}"
         )
 
 
 def check_same(accelerator: "Accelerator", history: list[dict], folder: Path | None) -> None:
-    """Refuse a run that its processes would take up at different epochs."""
+    """ValueError if the processes have found different numbers of finished epochs."""
     found = accelerator.gather(torch.tensor([len(history)], device=accelerator.device)).tolist()
     if len(set(found)) > 1:
         raise ValueError(f"folder: {str(folder)!r} holds {found} epochs for the processes; they must share one folder")
@@ -82,10 +83,10 @@ def check_same(accelerator: "Accelerator", history: list[dict], folder: Path | N
 
 @contextmanager
 def failures_named(model: ViT, images: Tensor, recipe: Recipe, world: int) -> Iterator[None]:
-    """Where memory ends, a MemoryError with what a step needs; where another process ends, a ConnectionError."""
+    """Raises MemoryError, with what a step needs, if memory runs out, ConnectionError if another process ends."""
     try:
         yield
-    except (RuntimeError, MemoryError) as error:  # of torch's, only a GPU's has a type of its own
+    except (RuntimeError, MemoryError) as error:  # torch has a type of its own only for a GPU's memory
         if re.search(NO_PEER, text := str(error).lower()):
             raise ConnectionError("another process of this run has ended; its last checkpoint is kept") from error
         if not isinstance(error, MemoryError) and not re.search(NO_MEMORY, text):

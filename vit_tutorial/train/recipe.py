@@ -1,36 +1,42 @@
 """Lesson 08: what a recipe for training decides: numbers, groups of parameters, learning rate, augmentation."""
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from numbers import Integral, Real
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 
+def choice(default: float, text: str) -> Any:
+    """A field of `Recipe`, with the text that `python -m vit_tutorial.train --help` shows for it."""
+    return field(default=default, metadata={"help": text})
+
+
 @dataclass(frozen=True)
 class Recipe:
-    """How to train; the defaults suit a small ViT and MNIST. Numpy's numbers are good, True is no number."""
+    """How to train; the defaults suit a small ViT and MNIST. Numbers may be numpy's; a bool is refused as a number."""
 
-    epochs: int = 30  # times through the images
-    batch_size: int = 64  # over all processes
-    learning_rate: float = 2e-3  # the highest: the schedule rises to it and falls from it
-    weight_decay: float = 0.05  # of matrices; norms, biases, class token and positions have none
-    layer_decay: float = 1.0  # below 1 each layer learns slower than the one above (fine-tuning)
-    warm_up: float = 0.1  # share of the steps in which the learning rate rises
-    clip: float = 1.0  # longest gradient, over all parameters together
-    label_smoothing: float = 0.1  # share of the target that is spread over all classes
-    shift: int = 2  # pixels, at most, by which each image moves each time
-    bfloat16: bool = False  # matrix products in half the bytes
-    compile: bool = False  # fuse the small operations: seconds at the start, faster steps
-    seed: int = 0  # of shuffling, shifts and dropout; the model brings its own start
+    epochs: int = choice(30, "times through the images")
+    batch_size: int = choice(64, "over all processes")
+    learning_rate: float = choice(2e-3, "the highest: the schedule rises to it and falls from it")
+    weight_decay: float = choice(0.05, "of matrices; norms, biases, class token and positions have none")
+    layer_decay: float = choice(1.0, "below 1 each layer learns slower than the one above (fine-tuning)")
+    warm_up: float = choice(0.1, "share of the steps in which the learning rate rises")
+    clip: float = choice(1.0, "longest gradient, over all parameters together")
+    label_smoothing: float = choice(0.1, "share of the target that is spread over all classes")
+    shift: int = choice(2, "pixels, at most, by which each image moves each time")
+    bfloat16: bool = choice(False, "matrix products in half the bytes")
+    compile: bool = choice(False, "fuse the small operations: seconds at the start, faster steps")
+    seed: int = choice(0, "of shuffling, shifts and dropout; the model brings its own start")
 
     def __post_init__(self):
         lowest = {"epochs": 1, "batch_size": 1, "clip": 1e-9}
         highest = {"learning_rate": 1, "layer_decay": 1, "warm_up": 0.99}
         highest |= {"label_smoothing": 1, "clip": math.inf, "seed": 4095}  # `draw` needs the rest of torch's 32 bits
-        for field in fields(self):
-            name, value, kind = field.name, getattr(self, field.name), field.type
+        for its in fields(self):
+            name, value, kind = its.name, getattr(self, its.name), its.type
             fits = isinstance(value, {int: Integral, float: Real, bool: bool}[kind])
             if not fits or (isinstance(value, bool) and kind is not bool):
                 raise TypeError(f"{name}: expected {kind.__name__}, got {value!r}")
@@ -52,26 +58,6 @@ def parameter_groups(model: nn.Module, weight_decay: float) -> list[dict]:
     others = [p for p in trained if id(p) not in matrices]
     decays = {"params": decaying, "weight_decay": weight_decay}
     return [decays, {"params": others, "weight_decay": 0.0}]
-
-
-def layer_groups(model: nn.Module, recipe: Recipe) -> list[dict]:
-    """The groups of `parameter_groups`, split by depth; `scale` is a group's share of the rate.
-
-    Built in lesson 11; arXiv 2106.08254, "BEiT". The head learns at the full rate, the last block at
-    `layer_decay` times that, the one before at its square, and so on; the embeddings come last.
-    """
-    groups, split = parameter_groups(model, recipe.weight_decay), []
-    if recipe.layer_decay == 1:
-        return groups
-    depth = len(model.encoder.blocks)
-    above = {id(p): 0 for p in model.head.parameters()}
-    for i, block in enumerate(model.encoder.blocks):
-        above |= {id(p): depth - i for p in block.parameters()}
-    for group in groups:
-        for n in range(depth + 2):
-            own = [p for p in group["params"] if above.get(id(p), depth + 1) == n]
-            split += [group | {"params": own, "scale": recipe.layer_decay**n}] if own else []
-    return split
 
 
 def schedule(progress: float, warm_up: float) -> float:

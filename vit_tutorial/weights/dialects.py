@@ -15,18 +15,18 @@ from .relatives import parts_of, traits
 
 @dataclass(frozen=True)
 class Dialect:
-    """A library's way to write down a ViT, and what its weights expect of the model."""
+    """How a library names and lays out a ViT's tensors, and which config its weights expect."""
 
     name: str
     library: str
     pairs: Sequence[tuple[str, str]]  # parts of names, ours and theirs
-    apart: bool = False  # whether q, k and v are three tensors
+    apart: bool = False  # q, k and v are three tensors
     layout: Sequence[tuple[Sequence[str], str, str]] = ()  # ends of our names, our axes, theirs
     expects: Mapping[str, object] = field(default_factory=dict)  # fields of a config
 
 
 def read_dialects(path: Path) -> dict[str, Dialect]:
-    """The dialects of a TOML file, by name and in its order; the file itself says what is in it."""
+    """The dialects in a TOML file, by name and in its order; the file explains its entries."""
     found = {}
     for name, table in tomllib.loads(path.read_text(encoding="utf-8")).items():
         base = vars(found[table.pop("extends")]) if "extends" in table else {"pairs": []}
@@ -47,7 +47,7 @@ def their_name(name: str, pairs: list[tuple[str, str]]) -> str:
 
 
 def find_dialect(names: Collection[str], library: str | None = None) -> Dialect:
-    """The dialect that has these names, or a ValueError; of a given `library`, the nearest one in any case."""
+    """The dialect that has these names, or ValueError; given a `library`, always the nearest of its dialects."""
     telling = [f"encoder.blocks.0.{part}.weight" for part in ("norm2", "mlp.fc1", "attention.out")]
     telling += ["patch_embedding.projection.weight", "position_embedding.embedding"]
     known = [dialect for dialect in DIALECTS.values() if library in (None, dialect.library)]
@@ -93,7 +93,7 @@ def export(model: ViT, dialect: Dialect) -> dict[str, Tensor]:
 
 
 def export_to(model: ViT, name: str, **can: object) -> dict[str, Tensor]:
-    """`export`, or a ValueError where the model has what the library's own ViT cannot have."""
+    """`export`, or ValueError if the model has a trait that differs from what the library's ViT `can` have."""
     for trait, value in can.items():
         has = getattr(model.config, trait, traits(model.config).get(trait))
         if has != value:
@@ -102,26 +102,26 @@ def export_to(model: ViT, name: str, **can: object) -> dict[str, Tensor]:
 
 
 def to_torchvision(model: ViT) -> dict[str, Tensor]:
-    """A state dict for torchvision's VisionTransformer; what that cannot have is refused with a ValueError."""
+    """A state dict for torchvision's VisionTransformer; ValueError for a model that it cannot express."""
     square = (model.config.size[0],) * 2
     can = {"size": square, "pool": "cls", "in_channels": 3, "gelu": "exact", "norm_eps": 1e-6}
     return export_to(model, "torchvision", **can, num_registers=0, norm_last=False)
 
 
 def to_timm(model: ViT) -> dict[str, Tensor]:
-    """A state dict for timm's VisionTransformer, which no longer has pre-logits: a ValueError.
+    """A state dict for timm's VisionTransformer; ValueError if the model has pre-logits, which timm's has not.
 
-    Build that one with `class_token`, `reg_tokens`, `global_pool`, `fc_norm`, `act_layer` and the eps of `norm_layer`
-    as this model has them.
+    Build timm's model with `class_token`, `reg_tokens`, `global_pool`, `fc_norm`, `act_layer` and the eps of
+    `norm_layer` as this model has them.
     """
     return export_to(model, "timm", representation_size=None)
 
 
 def to_transformers(model: ViT, on_disk: bool = False) -> dict[str, Tensor]:
-    """A state dict for transformers' ViTForImageClassification; what that cannot have is refused with a ValueError.
+    """A state dict for transformers' ViTForImageClassification; ValueError for a model that it cannot express.
 
-    Before version 5.9 the names in memory were those `on_disk`. Give its config the model's `layer_norm_eps`, and for
-    the tanh GELU `hidden_act="gelu_pytorch_tanh"`.
+    Names `on_disk` are those of its files, and before version 5.9 also of its models in memory. Give its config the
+    model's `layer_norm_eps`, and for the tanh GELU `hidden_act="gelu_pytorch_tanh"`.
     """
     name = "transformers on disk" if on_disk else "transformers"
     return export_to(model, name, pool="cls", representation_size=None, num_registers=0, norm_last=False)

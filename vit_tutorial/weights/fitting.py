@@ -1,7 +1,7 @@
-"""Lesson 10: what a file from elsewhere needs before it fits: a folded scale, other positions, a new head.
+"""Lesson 10: what is changed in another library's weights until they fit: a folded scale, positions, a head.
 
-Each function changes the dict `tensors`, in our names, and returns notes: what there is to say. What it cannot use it
-leaves as it is: the strict comparison that follows names it.
+Each function changes the dict `tensors`, which has our names, and returns notes for the user. Tensors that it cannot
+use stay as they are; the strict comparison afterwards reports them.
 """
 
 import math
@@ -16,13 +16,13 @@ from .relatives import traits
 
 
 def besides(config: ViTConfig) -> list[str]:
-    """Our names of what a file can have besides the model's own tensors."""
+    """Our names for tensors that a file can have besides the model's own."""
     blocks = [f"encoder.blocks.{i}.{part}.gamma" for i in range(config.depth) for part in ("attention", "mlp")]
     return ["cls_token.token", "registers.token", "head.pre_logits.0.weight", "head.pre_logits.0.bias", *blocks]
 
 
 def convert(tensors: dict[str, Tensor], own: dict[str, Tensor], names: dict[str, str]) -> list[str]:
-    """To the model's precision; `names`: the file's. No word about float32, which loses nothing in float64."""
+    """Convert to the model's dtype; `names` maps our names to the file's. From float32 to float64 there is no note."""
     first = next(iter(own.values()))
     if first.is_meta:  # a copy would go nowhere
         raise ValueError("model: its parameters have no memory (device meta); take model.to_empty(device=...)")
@@ -35,7 +35,7 @@ def convert(tensors: dict[str, Tensor], own: dict[str, Tensor], names: dict[str,
 
 
 def add_biases(tensors: dict[str, Tensor], own: dict[str, Tensor]) -> list[str]:
-    """Zeros for queries, keys and values, where a file has the weights of all of them and no bias."""
+    """Zeros as the biases of queries, keys and values, if the file has all of their weights and no bias."""
     biases = [name for name in own if name.endswith((".qkv.bias", ".q.bias", ".k.bias", ".v.bias"))]
     weights = [name.replace("bias", "weight") for name in biases]
     if not set(weights) <= set(tensors) or set(biases) & set(tensors) or not biases:
@@ -45,7 +45,7 @@ def add_biases(tensors: dict[str, Tensor], own: dict[str, Tensor]) -> list[str]:
 
 
 def fold_layer_scale(tensors: dict[str, Tensor]) -> list[str]:
-    """LayerScale (arXiv 2103.17239) multiplied into the layer before it: the same function."""
+    """Multiply LayerScale (arXiv 2103.17239) into the layer before it, which gives the same function."""
     notes = []
     for name in [name for name in tensors if name.endswith(".gamma")]:
         layer = name.replace("attention.gamma", "attention.out").replace("mlp.gamma", "mlp.fc2")
@@ -59,7 +59,7 @@ def fold_layer_scale(tensors: dict[str, Tensor]) -> list[str]:
 
 
 def fit_registers(tensors: dict[str, Tensor], config: ViTConfig) -> list[str]:
-    """A class token that is not pooled is one more register, the first."""
+    """Make a class token that the model does not pool its first register."""
     found = [tensors[name] for name in ("cls_token.token", "registers.token") if name in tensors]
     fits = all(tokens.ndim == 3 and tokens.shape[::2] == (1, config.embed_dim) for tokens in found)
     if config.pool == "cls" or not config.num_prefix or "cls_token.token" not in tensors or not fits:
@@ -70,7 +70,7 @@ def fit_registers(tensors: dict[str, Tensor], config: ViTConfig) -> list[str]:
 
 
 def fit_head(tensors: dict[str, Tensor], own: dict[str, Tensor]) -> list[str]:
-    """Where the file has other classes, or no head, the model keeps its own, of `own`."""
+    """Keep the model's own head, from `own`, if the file has none or one for another number of classes."""
     ends = ["head.linear.weight", "head.linear.bias"]
     found = [tensors[name] for name in ends if name in tensors]
     if found and (len(found) < 2 or found[1].ndim != 1 or len(found[1]) not in found[0].shape):
@@ -89,7 +89,7 @@ def fit_head(tensors: dict[str, Tensor], own: dict[str, Tensor]) -> list[str]:
 
 
 def square(num_positions: int, num_prefix: int) -> tuple[int, int] | None:
-    """Side of the square of patches, and positions before it: `num_prefix`, one or none. None: it is no square."""
+    """The side of a square of patches and the number of positions before it (`num_prefix`, 1 or 0), or None."""
     for slots in (num_prefix, 1, 0):
         side = math.isqrt(max(num_positions - slots, 0))
         if slots <= num_prefix and side and side * side == num_positions - slots:
@@ -98,7 +98,7 @@ def square(num_positions: int, num_prefix: int) -> tuple[int, int] | None:
 
 
 def fit_positions(tensors: dict[str, Tensor], config: ViTConfig, resize: str) -> list[str]:
-    """A square grid's positions for the model's (paper, section 3.2); tokens without one get 0."""
+    """Resize a square grid's positions to the model's grid (paper, section 3.2); tokens without one get 0."""
     positions = tensors.get("position_embedding.embedding")
     if positions is None or positions.ndim != 3 or len(positions) != 1:
         return []
@@ -124,7 +124,7 @@ def fit_positions(tensors: dict[str, Tensor], config: ViTConfig, resize: str) ->
 
 
 def other_arithmetic(config: ViTConfig, dialect: Dialect) -> list[str]:
-    """What the dialect's weights expect of the model and no file says: eps and GELU."""
+    """What the dialect's weights expect of the model, but no file contains: eps and GELU."""
     has, expect = traits(config), f"weights of {dialect.name} as a rule expect"
     other = {name: value for name, value in dialect.expects.items() if value != has[name]}
     return [f"{expect} {name}={value!r}, the model has {has[name]!r}" for name, value in other.items()]

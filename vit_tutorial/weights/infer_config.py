@@ -1,4 +1,4 @@
-"""Lesson 10: the config of a ViT that takes a file, read off names and shapes."""
+"""Lesson 10: the config of a ViT for given weights, read off their names and shapes."""
 
 import warnings
 from collections.abc import Mapping
@@ -15,16 +15,17 @@ from .relatives import RelativeConfig, simplest
 
 
 def infer_config(state_dict: Mapping[str, Tensor] | str | PathLike) -> ViTConfig:
-    """The config, a `RelativeConfig` where it must be, of a model that takes these weights; `build` makes it.
+    """The config of a model that these weights fit, a `RelativeConfig` if need be; `build` makes the model.
 
-    `state_dict` is one, or the path of a file. The number of heads shows in JAX files only. Elsewhere it is the papers'
-    (one per 64 numbers of `embed_dim`, 16 at most), with a warning where they have no model of this shape.
+    `state_dict` is a state dict or the path of a file. Only JAX files show the number of heads. For others it follows
+    the papers' rule, one head per 64 numbers of `embed_dim` and at most 16, with a warning if the papers have no model
+    of this shape.
     """
     tensors, _ = plain(state_dict)
     dialect = find_dialect(tensors)
 
     def sizes(ours: str, pattern: str) -> dict[str, int]:
-        """The length of each axis of what we call `ours`, by its name in `pattern`; {} where the file has it not."""
+        """The lengths of the axes that `pattern` names, of the tensor that we call `ours`; {} if the file lacks it."""
         theirs, (_, pattern) = their_name(ours, dialect.pairs), axes(ours, dialect) or ("", pattern)
         if theirs not in tensors:
             return {}

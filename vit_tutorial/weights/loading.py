@@ -1,4 +1,4 @@
-"""Lesson 10: other people's weights into our model: all of them or none, and whatever is changed is said."""
+"""Lesson 10: other libraries' weights in our model: all of them or none, with a warning for each change."""
 
 import os
 import warnings
@@ -19,7 +19,7 @@ from .relatives import config_of
 
 
 def check_entries(state_dict: Mapping[str, Tensor], wanted: Mapping[str, Tensor]) -> None:
-    """Refuse a state dict with other names or shapes than `wanted`; all faults are in one list."""
+    """ValueError with all faults if a state dict has other names or shapes than `wanted`; TypeError if it is none."""
     if not isinstance(state_dict, Mapping):
         raise TypeError(f"state_dict: expected names with tensors, got {type(state_dict).__name__}")
     shapes = {name: tuple(tensor.shape) for name, tensor in wanted.items()}
@@ -41,7 +41,7 @@ def check_entries(state_dict: Mapping[str, Tensor], wanted: Mapping[str, Tensor]
 
 
 def usable(tensor: Tensor) -> bool:
-    """Whether there are floating numbers, each in its place."""
+    """Whether a tensor holds floating numbers, and each of them in memory."""
     there = tensor.layout == torch.strided and not tensor.is_meta and not tensor.is_nested
     return there and tensor.is_floating_point()
 
@@ -59,11 +59,12 @@ def load_exactly(model: ViT, state_dict: Mapping[str, Tensor], names: dict[str, 
 def load_foreign(model: ViT, state_dict: Mapping, library: str, resize: str | None = None) -> None:
     """Copy weights of another library into `model`, in place, all or nothing.
 
-    `state_dict` is one, or the path of a file. What is not taken as it stands is said in a warning: a head for other
-    classes (the model keeps its own), positions of another image size (resized, the library's way or that of `resize`,
-    a key of `RESIZE`), another precision, a prefix, LayerScale (folded), and that the model's eps or GELU is not what
-    the weights expect (transformers: `build(RelativeConfig(norm_eps=1e-12))`, JAX: `gelu="tanh"`). The number of heads
-    is the model's: only JAX files show it. A ValueError lists every entry that is missing, extra or of another shape.
+    `state_dict` is a state dict or the path of a file. A warning names whatever is not taken as it is: a head for other
+    classes (the model keeps its own), positions for another image size (resized as the library does it, or as
+    `resize`, a key of `RESIZE`), another precision, a prefix, LayerScale (folded). It also says if the weights expect
+    another eps or GELU than the model has (transformers: `build(RelativeConfig(norm_eps=1e-12))`, JAX: `gelu="tanh"`).
+    The model decides the number of heads, which only JAX files show. Raises ValueError with a list of all entries that
+    are missing, extra or of another shape.
     """
     if config_of(model).position != "learned":
         raise ValueError(f'model: expected position="learned", got {model.config.position!r}')
@@ -111,7 +112,7 @@ def load_jax(model: ViT, state_dict: Mapping, resize: str | None = None) -> None
 
 
 def likely_cause(found: Mapping[str, Tensor], library: str) -> str:
-    """The library whose names these are, if it is another one."""
+    """A hint at the other library whose names these are, or ""."""
     with suppress(ValueError):
         dialect = find_dialect(found)
         reader = f"load_{dialect.library}" if dialect.pairs else "load"
@@ -121,10 +122,10 @@ def likely_cause(found: Mapping[str, Tensor], library: str) -> str:
 
 
 def plain(state_dict: Mapping | str | os.PathLike) -> tuple[dict[str, Tensor], list[str]]:
-    """Plain names and tensors, from what files hold; and notes.
+    """The tensors of a state dict or a file, under plain names; and notes for the user.
 
-    Arrays become tensors; the prefixes of data parallel training, of torch.compile and of JAX checkpoints go. What is
-    no mapping of names to tensors is a TypeError, a checkpoint of a training run a ValueError.
+    Arrays become tensors; the prefixes of data parallel training, of torch.compile and of JAX checkpoints are removed.
+    Raises TypeError for anything but names with tensors, ValueError for a training run's checkpoint.
     """
     if isinstance(state_dict, str | os.PathLike):
         state_dict, _ = files.read(state_dict)
@@ -158,13 +159,13 @@ def from_numpy(value: object) -> object:
 
 
 def starts(tensors: Mapping[str, Tensor], prefix: str) -> bool:
-    """Whether all names start with the prefix, but for what averaging adds; for JAX's prefixes, some."""
+    """Whether all names start with `prefix`, except the one that averaging adds; for JAX's prefixes, some suffice."""
     rest = [name for name in tensors if not name.startswith(prefix)]
     return bool(tensors) and (rest in ([], ["n_averaged"]) or ("/" in prefix and len(rest) < len(tensors)))
 
 
 def other_spelling(tensors: dict[str, Tensor], notes: list[str]) -> dict[str, Tensor]:
-    """The names that timm and transformers would give, for DINOv2's, DeiT-III's and ViTModel's own."""
+    """Rename the tensors of DINOv2, DeiT-III and ViTModel as timm and transformers name theirs."""
     if "embeddings.cls_token" in tensors:
         notes.append("the prefix 'vit.' is put in front, as in a model with a classifier")
         return {f"vit.{name}": tensor for name, tensor in tensors.items()}

@@ -20,7 +20,7 @@ def save(model: ViT, path: str | PathLike) -> None:
 
 
 def load(path: str | PathLike) -> ViT:
-    """The ViT that `save` stored, in eval mode, in float32; a ValueError for any other file."""
+    """The ViT that `save` stored, in eval mode and in float32; ValueError for any other file."""
     tensors, texts = files.read(path)
     if "vit_config" not in texts:
         raise ValueError(f"path: {str(path)!r} holds no config, so weights.save did not write it")
@@ -41,7 +41,7 @@ def load(path: str | PathLike) -> ViT:
 
 
 def read_config(text: str) -> ViTConfig:
-    """The config in a file's text, that of the first edition, too; whatever the text is wrong in, some error."""
+    """The config in a file's text, also as the first edition wrote it; a wrong text raises an error of some kind."""
     config = json.loads(text)
     if isinstance(config["image_size"], list):  # JSON has no tuples
         config["image_size"] = tuple(config["image_size"])

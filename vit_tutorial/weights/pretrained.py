@@ -1,4 +1,4 @@
-"""Lesson 10: ViT-B/16 with ImageNet weights, fetched on your machine by the library that published them."""
+"""Lesson 10: ViT-B/16 with ImageNet weights, downloaded by the library that published them."""
 
 import os
 from collections.abc import Callable
@@ -23,7 +23,7 @@ NAMES = {
 
 
 class Pretrained(NamedTuple):
-    """A model in eval mode, what turns a photo into its input (3, 224, 224), and the names of its classes."""
+    """A model in eval mode, a function from a photo to its input (3, 224, 224), and the names of its classes."""
 
     model: ViT
     prepare: Callable[[Image], Tensor]
@@ -33,8 +33,8 @@ class Pretrained(NamedTuple):
 def download(library: str = "torchvision") -> Pretrained:
     """ViT-B/16 trained on ImageNet, 330 MB, as "torchvision", "timm" or "transformers" publishes it.
 
-    Fetched and kept by the library's own means, read by ours: code in the file would not run. An ImportError says that
-    the library is not installed, a ConnectionError that there is no network, or that VIT_TUTORIAL_OFFLINE is set.
+    The library downloads the file and caches it; we read it, so that code in it would not run. Raises ImportError if
+    the library is not installed, ConnectionError if there is no network or VIT_TUTORIAL_OFFLINE is set.
     """
     fetch = {"torchvision": fetch_torchvision, "timm": fetch_timm, "transformers": fetch_transformers}
     if library not in [*fetch]:
@@ -58,7 +58,7 @@ def download(library: str = "torchvision") -> Pretrained:
 
 
 def fetch_torchvision(name: str) -> tuple:
-    """Where their weights lie, their transform, the names of the classes; so do the other two."""
+    """The path of the weights, the transform, the names of the classes; the other two functions return the same."""
     import torchvision
 
     entry = torchvision.models.ViT_B_16_Weights[name]

@@ -1,4 +1,4 @@
-"""Lesson 10: models that differ from the paper's in four ways, because somebody's weights need it."""
+"""Lesson 10: models that differ from the paper's in up to four ways, for weights that need it."""
 
 from dataclasses import dataclass, fields
 
@@ -12,7 +12,7 @@ from ..vit import ViT, ViTConfig
 
 @dataclass(frozen=True)
 class RelativeConfig(ViTConfig):
-    """A `ViTConfig` and the four fields that only other people's weights need."""
+    """A `ViTConfig` with four more fields, which only other libraries' weights need."""
 
     num_registers: int = 0  # tokens that nobody reads (arXiv 2309.16588), after the class token
     norm_eps: float = 1e-6  # transformers: 1e-12
@@ -66,7 +66,7 @@ class Relative(ViT):
 
 
 def build(config: ViTConfig) -> ViT:
-    """The model of either kind of config."""
+    """The model for a config of either kind."""
     return Relative(config) if hasattr(config, "num_registers") else ViT(config)
 
 
@@ -77,20 +77,20 @@ def traits(config: ViTConfig) -> dict:
 
 
 def simplest(config: RelativeConfig) -> ViTConfig:
-    """The plain config, where none of the four fields says anything else than the paper."""
+    """The plain `ViTConfig` if the four fields have the paper's values, else `config` itself."""
     plain = ViTConfig(**{field.name: getattr(config, field.name) for field in fields(ViTConfig)})
     return plain if traits(plain) == traits(config) else config
 
 
 def config_of(model: ViT) -> ViTConfig:
-    """Its config, or a TypeError: foreign weights and files meet only what has one."""
+    """The model's config; TypeError if it has none and so is no ViT."""
     if not hasattr(model, "config") or not hasattr(model, "state_dict"):
         raise TypeError(f"model: expected a ViT, got {type(model).__name__}")
     return model.config
 
 
 def parts_of(model: ViT) -> dict[str, Tensor]:
-    """The model's state dict, as views, with names of their own for registers and a norm after the mean."""
+    """The model's state dict, as views, in which registers and a norm after the mean have names of their own."""
     has, state = traits(config_of(model)), dict(model.state_dict())
     if R := has["num_registers"]:
         tokens = state.pop("cls_token.token")  # (1, 1+R, D), or (1, R, D)

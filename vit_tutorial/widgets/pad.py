@@ -9,10 +9,10 @@ from PIL import Image
 from torch import Tensor, nn
 
 from ..data import normalise
+from ..evaluate import eval_mode
 from ..heatmaps import glow, overlay
 from ..interpret import attention_maps
 from ..plots import BARE, SLATE, canvas, png
-from ..train.loop import eval_mode
 
 SIDE = 112  # pixels of the drawing; the page shows them larger
 

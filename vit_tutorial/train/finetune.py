@@ -1,11 +1,12 @@
-"""Lesson 11: what the features of a pretrained model are worth for other labels."""
+"""Lesson 11: what is trained of a pretrained model: its last layer alone, or all layers at rates of their own."""
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
+from ..evaluate import check_examples
 from ..interpret import inputs_of
-from ..train.loop import check_examples
 from ..vit import ViT
+from .recipe import Recipe, parameter_groups
 
 
 def probe(model: ViT, images: Tensor, labels: Tensor, C: float = 1.0) -> None:
@@ -27,3 +28,23 @@ def probe(model: ViT, images: Tensor, labels: Tensor, C: float = 1.0) -> None:
     if classes == 2:  # scikit-learn has one row for both
         weight, bias = torch.cat([-weight, weight]) / 2, torch.cat([-bias, bias]) / 2
     model.head.linear.load_state_dict({"weight": weight, "bias": bias})
+
+
+def layer_groups(model: nn.Module, recipe: Recipe) -> list[dict]:
+    """The groups of `parameter_groups`, split by depth; `scale` is a group's share of the rate.
+
+    Built in lesson 11; arXiv 2106.08254, "BEiT". The head learns at the full rate, the last block at
+    `layer_decay` times that, the one before at its square, and so on; the embeddings come last.
+    """
+    groups, split = parameter_groups(model, recipe.weight_decay), []
+    if recipe.layer_decay == 1:
+        return groups
+    depth = len(model.encoder.blocks)
+    above = {id(p): 0 for p in model.head.parameters()}
+    for i, block in enumerate(model.encoder.blocks):
+        above |= {id(p): depth - i for p in block.parameters()}
+    for group in groups:
+        for n in range(depth + 2):
+            own = [p for p in group["params"] if above.get(id(p), depth + 1) == n]
+            split += [group | {"params": own, "scale": recipe.layer_decay**n}] if own else []
+    return split

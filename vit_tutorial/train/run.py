@@ -1,0 +1,229 @@
+"""What surrounds the loop of lesson 08: its processes, its folder, from which it goes on, a progress bar."""
+
+import csv
+import errno
+import io
+import json
+import math
+import os
+import platform
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+from filelock import FileLock, Timeout
+from torch import Tensor, nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.optim import AdamW, Optimizer
+from tqdm import tqdm
+
+from .. import files
+from ..vit import ViT
+from .finetune import layer_groups
+from .processes import check_same, failures_named, join
+from .recipe import Recipe
+
+if TYPE_CHECKING:  # it takes seconds
+    from accelerate import Accelerator
+
+FILES = ("run.json", "metrics.csv", "checkpoint.safetensors", "model.safetensors", "curves.png")  # what a run writes
+ADAM = ("step", "exp_avg", "exp_avg_sq")  # AdamW's state of each parameter that is trained
+
+
+@dataclass
+class Run:
+    """A run in progress, as one process sees it."""
+
+    bare: ViT  # the caller's model
+    model: nn.Module  # with the same parameters: compiled if asked for, averages gradients over several processes
+    optimizer: Optimizer
+    images: Tensor  # (n, C, H, W), on the device if there is one process
+    labels: Tensor  # (n,)
+    recipe: Recipe
+    accelerator: "Accelerator"
+    share: slice  # what this process trains on of each batch
+    folder: Path | None
+    facts: dict  # what `describe` says
+    history: list[dict]  # one row per finished epoch
+
+    def remaining(self) -> range:
+        """The epochs that are still to be trained, counted from 0."""
+        return range(len(self.history), self.recipe.epochs)
+
+    @contextmanager
+    def training(self) -> Iterator[None]:
+        """Around an epoch's steps: attention kernels that are fast here, and errors that say what has failed."""
+        named = failures_named(self.bare, self.images, self.recipe, self.accelerator.num_processes)
+        with named, attention_kernels(self.bare, self.accelerator.device):
+            yield
+
+    def keep(self, row: dict) -> None:
+        """Add an epoch's row to the history; with a folder, the first process saves all that a run needs to go on."""
+        self.history.append(row)
+        if self.folder and self.accelerator.is_main_process:
+            table = io.StringIO()
+            writer = csv.DictWriter(table, dict.fromkeys(key for row in self.history for key in row))
+            writer.writeheader()
+            writer.writerows(self.history)
+            files.write(self.folder / "metrics.csv", table.getvalue().encode())
+            # last: a process that dies before it repeats the epoch, and with it the table
+            text = json.dumps(self.facts | {"history": self.history})
+            files.save(self.folder / "checkpoint.safetensors", state_of(self.bare, self.optimizer), {"run": text})
+
+
+@contextmanager
+def started(model: ViT, images: Tensor, labels: Tensor, recipe: Recipe, folder: str | Path | None) -> Iterator[Run]:
+    """A run that is ready for its next epoch: processes joined, `folder` locked, the last checkpoint loaded.
+
+    Whatever does not fit is refused before the model or a file is changed; see `fit`.
+    """
+    folder = None if folder is None else files.as_path(folder, "folder")
+    accelerator = join(recipe)
+    rank, world = accelerator.process_index, accelerator.num_processes
+    with failures_named(model, images, recipe, world):
+        prepared = accelerator.prepare(torch.compile(model) if recipe.compile else model)
+        facts = describe(model, recipe, images, labels) if folder else {}
+        if world == 1:
+            images, labels = images.to(accelerator.device), labels.to(accelerator.device)
+    images, optimizer = images.detach(), AdamW(layer_groups(model, recipe), betas=(0.9, 0.99), fused=True)
+    look(folder, model, optimizer, facts)  # what does not fit is refused before the folder is touched
+    with owned(folder) if folder and rank == 0 else nullcontext():
+        history, state = look(folder, model, optimizer, facts)  # again: another run may have been here until now
+        check_same(accelerator, history, folder)
+        restore(model, optimizer, state)
+        if folder and rank == 0 and not (folder / "run.json").exists():
+            files.write(folder / "run.json", json.dumps(facts, indent=1).encode())
+        steps = len(images) // recipe.batch_size
+        with tqdm(total=recipe.epochs * steps, initial=len(history) * steps, unit="step", disable=rank > 0) as bar:
+            optimizer.register_step_post_hook(lambda *_: bar.update())
+            share = slice(rank, None, world)
+            yield Run(model, prepared, optimizer, images, labels, recipe, accelerator, share, folder, facts, history)
+        accelerator.wait_for_everyone()  # the last checkpoint is there before any process goes on
+
+
+def attention_kernels(model: ViT, device: torch.device) -> AbstractContextManager:
+    """Plain matrix products as attention, on a CPU and for few tokens: the fused kernel's backward is slow there.
+
+    In bfloat16 it takes several times as long (benchmarks/README.md: einsum beside ours, a step of MNIST).
+    """
+    few = device.type == "cpu" and model.config.num_tokens <= 64
+    return sdpa_kernel(SDPBackend.MATH) if few else nullcontext()
+
+
+@contextmanager
+def owned(folder: Path) -> Iterator[None]:
+    """Make and lock the folder, and delete the half-written files that a killed process has left there.
+
+    Raises BlockingIOError if another run has the lock.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    notice = folder / ".running"  # says who has the lock; a killed process leaves it behind
+    whose = notice.read_text(encoding="utf-8", errors="replace") if notice.exists() else "another process"
+    try:
+        lock = FileLock(folder / ".lock").acquire(blocking=False)
+    except Timeout:
+        raise BlockingIOError(errno.EAGAIN, f"folder: {str(folder)!r} is in use by {whose}; take another one") from None
+    with lock:
+        if notice.exists():
+            warnings.warn(f"folder: {whose} ended in the middle of its run, which is taken over", stacklevel=6)
+        for name in (*FILES[:3], notice.name):  # only who has the lock writes these
+            for left in folder.glob(f".{name}.*.tmp"):
+                left.unlink(missing_ok=True)
+        files.write(notice, f"process {os.getpid()} on {platform.node()}".encode())
+        try:
+            yield
+        finally:
+            notice.unlink(missing_ok=True)
+
+
+def describe(model: ViT, recipe: Recipe, images: Tensor, labels: Tensor) -> dict:
+    """What must be the same for a run to go on: the config, the model's start, the recipe and the examples."""
+    crcs = [files.checksum({"": tensor}, {}) for tensor in (images, labels)]
+    examples = {"images": len(labels), "images_crc32": crcs[0], "labels_crc32": crcs[1]}
+    frozen = [name for name, parameter in model.named_parameters() if not parameter.requires_grad]
+    start = {"start_crc32": files.checksum(model.state_dict(), {}), "frozen": frozen}
+    run = {"config": asdict(model.config), "recipe": asdict(recipe), "examples": examples, "model": start}
+    return json.loads(json.dumps(run, default=float))  # as it comes back from a file: JSON has no tuples
+
+
+def state_of(model: nn.Module, optimizer: Optimizer) -> dict[str, Tensor]:
+    """All tensors that training changes, by name: the model's, and AdamW's three for each trained parameter."""
+    state = {f"model.{name}": tensor for name, tensor in model.state_dict().items()}
+    for name, p in model.named_parameters():
+        if p.requires_grad:
+            start = torch.zeros((), dtype=torch.float32), torch.zeros_like(p), torch.zeros_like(p)
+            its = optimizer.state.get(p) or dict(zip(ADAM, start, strict=True))  # empty: it never had a gradient
+            state |= {f"optimizer.{name}.{key}": its[key] for key in ADAM}
+    return state
+
+
+def look(folder: Path | None, model: nn.Module, optimizer: Optimizer, run: dict) -> tuple[list[dict], dict]:
+    """The rows and the tensors that the last checkpoint in `folder` holds, both empty if there is none.
+
+    Changes nothing. Raises ValueError if the files there are not of this run, or do not fit its model.
+    """
+    if folder is None:
+        return [], {}
+    path, begun = folder / "checkpoint.safetensors", folder / "run.json"
+    found = [name for name in FILES if os.path.lexists(folder / name)]  # perhaps other people's, under our names
+    ours = path.name in found or (begun.is_file() and begun.read_bytes() == json.dumps(run, indent=1).encode())
+    if found and not ours:
+        which = f"{str(folder)!r} holds {', '.join(found)} of something else than this run"
+        raise ValueError(f"folder: {which}; take another folder")
+    if not path.exists():
+        return [], {}
+    found, texts = files.read(path)
+    history = rows_of(path, texts.get("run", ""), run)
+    wanted = state_of(model, optimizer)
+    steps = len(history) * (run["examples"]["images"] // run["recipe"]["batch_size"])
+    for name in sorted(found.keys() | wanted.keys()):
+        if fault := compare(name, found, wanted, steps):
+            raise ValueError(f"path: {str(path)!r} is damaged: {name}: {fault}")
+    return history, found
+
+
+def restore(model: nn.Module, optimizer: Optimizer, state: Mapping[str, Tensor]) -> None:
+    """Load into model and optimiser what `state_of` gave; an empty `state` leaves both as they are."""
+    if state:
+        model.load_state_dict({name: state[f"model.{name}"] for name in model.state_dict()})
+        for name, p in model.named_parameters():
+            if p.requires_grad:
+                optimizer.state[p] = {key: state[f"optimizer.{name}.{key}"].to(p.device) for key in ADAM}
+
+
+def rows_of(path: Path, text: str, run: dict) -> list[dict]:
+    """The rows in a checkpoint's `text`; ValueError if they are not this run's, or not in order."""
+    try:
+        before = json.loads(text)
+        rows, parts = before["history"], {part: dict(before[part]) for part in run}
+        sound = 0 < len(rows) <= parts["recipe"]["epochs"] and all(row.keys() >= {"loss", "seconds"} for row in rows)
+        sound &= [row["epoch"] for row in rows] == [*range(1, 1 + len(rows))]
+        sound &= all(math.isfinite(number) for row in rows for number in row.values())
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError):
+        sound = False
+    if not sound:
+        raise ValueError(f"path: {str(path)!r} is no checkpoint of a run, or a damaged one")
+    for part, mine in run.items():
+        if differs := [f"{key}={parts[part].get(key)}" for key in mine if parts[part].get(key) != mine[key]]:
+            raise ValueError(f"folder: {str(path)!r} is of a run with {', '.join(differs)}; take another folder")
+    return rows
+
+
+def compare(name: str, found: Mapping[str, Tensor], wanted: Mapping[str, Tensor], steps: int) -> str:
+    """What is wrong with a checkpoint's tensor, or nothing, "". The fused optimiser checks no shapes itself."""
+    if name not in found or name not in wanted:
+        return "missing" if name in wanted else "not one of this run's"
+    tensor, mine = found[name], wanted[name]
+    if (tensor.shape, tensor.dtype) != (mine.shape, mine.dtype):
+        return f"expected {mine.dtype} {tuple(mine.shape)}, got {tensor.dtype} {tuple(tensor.shape)}"
+    if not tensor.isfinite().all() or (name.endswith(".exp_avg_sq") and (tensor < 0).any()):
+        return "expected finite numbers, and squares that are not negative"
+    if name.startswith("optimizer.") and name.endswith(".step"):
+        moved = found.get(f"{name.removesuffix('step')}exp_avg", tensor).any()
+        if tensor not in range(int(moved), steps + 1):  # fewer where a step had no gradient for it
+            return f"expected {steps}, got {tensor.item()}"
+    return ""
