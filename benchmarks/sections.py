@@ -5,7 +5,7 @@ import statistics
 from collections.abc import Iterator
 from pathlib import Path
 
-from vit_tutorial import data, speed
+from vit_tutorial import speed
 
 
 def table(head: list[str], rows: list[list[str]]) -> str:
@@ -40,14 +40,12 @@ def start_section(result: dict) -> Iterator[str]:
         yield table([what, "seconds", ""], rows)
 
 
-def lessons_section() -> Iterator[str]:
-    times = data.result("lessons")
-    yield "## The lessons\n\nSeconds of running each lesson from its first cell to its last, on two cores."
-    yield table(["lesson", "seconds"], [[name, f"{row['seconds_to_run']:.0f}"] for name, row in times.items()])
-
-
 def scripts_section() -> Iterator[str]:
-    yield "## All scripts\n\nWhat each measures stands at its top; the results lie in [results](results)."
+    yield """\
+## All scripts
+
+What each measures stands at its top; the results lie in [results](results). How long each lesson runs stands in
+[README](../README.md)."""
     rows = []
     for path in sorted(Path(__file__).parent.glob("[!_]*.py")):
         first = re.search(r'^"""(.+?)(?:$|""")', path.read_text(encoding="utf-8"), re.M)[1]

@@ -72,7 +72,6 @@ def test_the_page_says_what_was_measured(tmp_path, monkeypatch):
             "rows": rows,
         }
     }
-    made["lessons"] = data.result("lessons")
     monkeypatch.setattr(page, "HERE", tmp_path)
     monkeypatch.setattr(data, "RESULTS", tmp_path)
     monkeypatch.setattr(data, "result", made.get)

@@ -13,7 +13,7 @@ from vit_tutorial.checks.engine import Exercise, level
 from vit_tutorial.checks.mistakes import Edit
 from vit_tutorial.checks.relation import transformed
 
-from .lesson import LESSONS
+from . import LESSONS
 
 PAGE = Path(checks.__file__).parent / "catalogue.md"
 HEAD = """\

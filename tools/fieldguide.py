@@ -9,8 +9,8 @@ from pathlib import Path
 
 from vit_tutorial import checks
 
+from . import LESSONS
 from .catalogue import cell
-from .lesson import LESSONS
 
 PAGE = Path(checks.__file__).parent / "fieldguide.md"
 HEAD = """\
