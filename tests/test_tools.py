@@ -1,10 +1,13 @@
 """The tools that keep the repository in order."""
 
+import importlib
+import sys
+
 import nbformat
 import pytest
 from nbformat import v4
 
-from tools import LESSONS, store
+from tools import LESSONS, ROOT, check, environments, store, surroundings
 
 
 def lesson(*sources: str, count: int | None = None, facts: dict | None = None) -> nbformat.NotebookNode:
@@ -44,3 +47,45 @@ def test_what_is_committed_is_found_where_there_is_git(tmp_path):
     assert store.committed(tmp_path / "00.ipynb") is None
     found = store.committed(LESSONS[0])
     assert found is None or found.cells[0].id == nbformat.read(LESSONS[0], as_version=4).cells[0].id
+
+
+@pytest.mark.parametrize("name", ["store", "skip", "nudge", "check", "colab --lessons", "environments --lessons"])
+def test_a_lesson_that_is_not_there_is_one_line(name, monkeypatch, capsys):
+    name, *options = name.split()
+    monkeypatch.setattr(sys, "argv", [name, *options, "99"])
+    with pytest.raises(SystemExit) as ended:
+        importlib.import_module(f"tools.{name}").main()
+    assert ended.value.code == 2 and ": error: no lesson 99; there are 00, 01, " in capsys.readouterr().err
+
+
+def test_what_a_tool_starts_has_the_package_of_this_clone(monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", "another")
+    assert surroundings(A="1")["PYTHONPATH"].startswith(f"{ROOT}") and surroundings(A="1")["A"] == "1"
+    now = lesson("import vit_tutorial; print(vit_tutorial.__file__)")
+    now.cells[0].source = ""
+    store.execute(now)
+    assert now.cells[-1].outputs[0].text.strip() == str(ROOT / "vit_tutorial" / "__init__.py")
+
+
+def test_an_environment_is_used_again_once_it_was_built_to_its_end(tmp_path, monkeypatch):
+    ran = []
+
+    def run(*command):
+        ran.append(command)
+        if command[1] == "venv":
+            (tmp_path / "bin").mkdir(parents=True)
+        done = environments.json.dumps([{"name": name, "version": "1"} for name in environments.SHOWN])
+        return environments.subprocess.CompletedProcess(command, 0, "Python 3.13" if "-V" in command else done, "")
+
+    monkeypatch.setattr(environments, "run", run)
+    monkeypatch.setattr(environments.shutil, "which", lambda name: None)
+    assert environments.reuse(tmp_path) is None
+    built = environments.build("3.13", ["torch==2.11.*"], tmp_path)
+    assert built["versions"]["torch"] == "1" and environments.reuse(tmp_path) == built
+    install = next(command for command in ran if "install" in command)
+    assert "--no-config" in install and install[-1] == "torch==2.11.*"  # our own constraints would hold it
+
+
+def test_the_check_of_a_lesson_finds_its_page_its_exercises_and_its_cells():
+    arguments = check.command("05", "notebooks/05_encoder.ipynb")
+    assert arguments[arguments.index("-k") + 1] == "05_ or 05-" and "tests/lessons" in arguments
