@@ -20,7 +20,8 @@ from packaging.specifiers import SpecifierSet
 from tools import lesson
 
 ROOT = Path(__file__).parents[1]
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+FILE = tomllib.loads((ROOT / "pyproject.toml").read_text())
+PROJECT = FILE["project"]
 SOURCES = sorted((ROOT / "vit_tutorial").rglob("*.py"))
 MODEL = [name for name, (number, _, _) in lesson.modules().items() if "01" <= number <= "07" and "." not in name]
 
@@ -128,6 +129,19 @@ def test_lower_bounds_only():
     for group in (None, *PROJECT["optional-dependencies"]):
         for requirement in requirements(group).values():
             assert [s.operator for s in requirement.specifier] == [">="], str(requirement)
+
+
+@pytest.mark.parametrize("python", ["3.11.5", "3.12.0", "3.13.0"])
+def test_the_versions_that_were_tried_are_those_that_uv_installs(python):
+    lines = FILE["tool"]["uv"]["constraint-dependencies"]  # python -m tools.versions
+    here = {"python_full_version": python}
+    held = [r for r in map(Requirement, lines) if r.marker is None or r.marker.evaluate(here)]
+    versions = {r.name: str(r.specifier).removeprefix("==") for r in held}
+    assert len(versions) == len(held)  # one of each
+    assert not [r for r in held if r.url or not re.fullmatch(r"==[\w.]+", str(r.specifier))]  # no address, no +cu130
+    for group in (None, *PROJECT["optional-dependencies"]):
+        for name, requirement in requirements(group).items():
+            assert requirement.specifier.contains(versions[name]), f"{requirement}: {versions[name]}"
 
 
 def test_colabs_own_versions_are_admitted():

@@ -7,7 +7,7 @@ import nbformat
 import pytest
 from nbformat import v4
 
-from tools import LESSONS, ROOT, check, environments, store, surroundings
+from tools import LESSONS, ROOT, check, environments, store, surroundings, versions
 
 
 def lesson(*sources: str, count: int | None = None, facts: dict | None = None) -> nbformat.NotebookNode:
@@ -89,3 +89,11 @@ def test_an_environment_is_used_again_once_it_was_built_to_its_end(tmp_path, mon
 def test_the_check_of_a_lesson_finds_its_page_its_exercises_and_its_cells():
     arguments = check.command("05", "notebooks/05_encoder.ipynb")
     assert arguments[arguments.index("-k") + 1] == "05_ or 05-" and "tests/lessons" in arguments
+
+
+def test_a_marker_stays_where_a_package_has_two_versions():
+    resolved = "torch==2.15.0+cu132\nnumpy==2.5.5 ; python_full_version >= '3.12'\n"
+    resolved += "numpy==2.4.6 ; python_full_version < '3.12'\nappnope==1.0 ; sys_platform == 'darwin'\n"
+    numpy = ['numpy==2.5.5 ; python_full_version >= "3.12"', 'numpy==2.4.6 ; python_full_version < "3.12"']
+    assert versions.constraints(resolved) == ["appnope==1.0", *numpy, "torch==2.15.0"]
+    assert len(versions.BLOCK.findall(versions.FILE.read_text())) == 1
