@@ -112,30 +112,9 @@ def planner_section(result: dict) -> Iterator[str]:
     yield table(["", "formula", "counted", "ratio"], rows)
 
 
-def cifar_section(result: dict) -> Iterator[str]:
-    yield "## CIFAR-10 from scratch"
-    rows = []
-    for goal in result.values():
-        found, machine = goal["summary"], about(goal)
-        until = ", ".join(f"{float(t):.0%} in {each['mean']:.0f} s" for t, each in found["seconds_to_accuracy"].items())
-        end = f"{100 * found['accuracy']['mean']:.2f} ± {100 * found['accuracy']['sd']:.2f} %"
-        rows.append(
-            [
-                f"{goal['parameters']:,} parameters, {goal['recipe']['epochs']} epochs",
-                end,
-                str(found["accuracy"]["runs"]),
-                until,
-                machine,
-            ]
-        )
-    yield table(["", "at the end", "seeds", "reached", ""], rows)
-
-
 SECTIONS = {
     "mnist_cpu": mnist_section,
     "mnist_minute": minute_section,
-    "cifar10_cuda": cifar_section,
-    "cifar10_cpu": cifar_section,
     "ladder": ladder_section,
     "planner": planner_section,
     "start_cpu": start_section,

@@ -33,7 +33,7 @@ def test_a_machine_that_gets_slower_favours_nobody(monkeypatch, names):
 
 
 def test_seconds_are_seconds():
-    assert 0.05 <= speed.seconds(lambda: time.sleep(0.05)) < 0.5
+    assert speed.seconds(lambda: time.sleep(0.05)) >= 0.05  # how much longer is the machine's business
 
 
 def test_a_ratio_is_taken_round_by_round():
