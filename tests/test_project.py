@@ -11,6 +11,7 @@ import tomllib
 import zipfile
 from pathlib import Path
 
+import nbformat
 import nbval.kernel
 import pytest
 import yaml
@@ -192,6 +193,10 @@ def test_wheel_carries_code_and_data_and_works_elsewhere(tmp_path):
         path.relative_to(ROOT / "data").as_posix() for path in tracked() if "data" in path.relative_to(ROOT).parts[:1]
     }
     assert {f"vit_tutorial/_data/{name}" for name in data} <= set(names)
+    code = [cell.source for path in lesson.LESSONS for cell in nbformat.read(path, 4).cells if cell.cell_type == "code"]
+    read = set(re.findall(r'\bdata\.result\("(\w+)"\)', "\n".join(code)))
+    results = {name for name in names if name.startswith("vit_tutorial/_data/results/")}
+    assert results == {f"vit_tutorial/_data/results/{name}.json" for name in read} and len(read) >= 10
     assert not [name for name in names if name.startswith(("notebooks", "tests", "benchmarks", "tools"))]
     check = (
         "import vit_tutorial; from vit_tutorial import data;"
