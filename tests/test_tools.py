@@ -1,6 +1,7 @@
 """The tools that keep the repository in order."""
 
 import importlib
+import shutil
 import sys
 
 import nbformat
@@ -73,17 +74,31 @@ def test_an_environment_is_used_again_once_it_was_built_to_its_end(tmp_path, mon
     def run(*command):
         ran.append(command)
         if command[1] == "venv":
-            (tmp_path / "bin").mkdir(parents=True)
+            (tmp_path / "bin").mkdir(exist_ok=True)
         done = environments.json.dumps([{"name": name, "version": "1"} for name in environments.SHOWN])
         return environments.subprocess.CompletedProcess(command, 0, "Python 3.13" if "-V" in command else done, "")
 
     monkeypatch.setattr(environments, "run", run)
     monkeypatch.setattr(environments.shutil, "which", lambda name: None)
-    assert environments.reuse(tmp_path) is None
-    built = environments.build("3.13", ["torch==2.11.*"], tmp_path)
-    assert built["versions"]["torch"] == "1" and environments.reuse(tmp_path) == built
-    install = next(command for command in ran if "install" in command)
+    for _ in range(2):
+        assert environments.ready("3.13", ["torch==2.11.*"], tmp_path)["versions"]["torch"] == "1"
+    (install,) = [command for command in ran if "install" in command]
     assert "--no-config" in install and install[-1] == "torch==2.11.*"  # our own constraints would hold it
+    environments.ready("3.13", ["torch==2.12.*"], tmp_path)
+    assert ran[-3][-1] == "torch==2.12.*"
+
+
+@pytest.mark.long
+def test_every_lesson_shows_the_same_on_colabs_versions():
+    folder = ROOT / "build" / "environments" / "3.13-colab"
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    if not shutil.which("uv"):
+        pytest.skip("no uv here, which builds the environment")
+    packages = [*environments.NEEDED, *environments.SETS["colab"]]
+    if "error" in (built := environments.ready("3.13", packages, folder)):
+        pytest.skip(built["error"])
+    found = environments.lessons(folder, 1, LESSONS)
+    assert found.get("failed") == 0, found
 
 
 def test_the_check_of_a_lesson_finds_its_page_its_exercises_and_its_cells():

@@ -62,14 +62,15 @@ def build(python: str, packages: list[str], folder: Path) -> dict:
     listed = json.loads(run("uv", "pip", "list", "--format", "json", "--python", folder).stdout)
     found = {package["name"]: package["version"] for package in listed}
     found["python"] = run(folder / "bin" / "python", "-V").stdout.split()[1]
-    built = {"versions": {name: found[name] for name in ["python", *SHOWN]}}
-    (folder / BUILT).write_text(json.dumps(built), encoding="utf-8")
-    return built
+    versions = {name: found[name] for name in ["python", *SHOWN]}
+    (folder / BUILT).write_text(json.dumps({"packages": packages, "versions": versions}), encoding="utf-8")
+    return {"versions": versions}
 
 
-def reuse(folder: Path) -> dict | None:
-    """What `build` said of the environment in the folder, if it was built to its end."""
-    return json.loads((folder / BUILT).read_text(encoding="utf-8")) if (folder / BUILT).is_file() else None
+def ready(python: str, packages: list[str], folder: Path) -> dict:
+    """The environment in the folder as it is, if it was built to its end of the same packages; else `build`."""
+    built = json.loads((folder / BUILT).read_text(encoding="utf-8")) if (folder / BUILT).is_file() else {}
+    return {"versions": built["versions"]} if built.get("packages") == packages else build(python, packages, folder)
 
 
 def cell_id(test: ElementTree.Element) -> str:
@@ -114,7 +115,7 @@ def main() -> int:
         folder, (python, kind) = options.folder.resolve() / name, name.split("-")
         row = {"date": str(date.today()), "processor": processor(), "cores": os.cpu_count()}
         start = time.perf_counter()
-        row |= (options.lessons and reuse(folder)) or build(python, [*NEEDED, *SETS[kind]], folder)
+        row |= (ready if options.lessons else build)(python, [*NEEDED, *SETS[kind]], folder)
         row["seconds_to_build"] = round(time.perf_counter() - start)
         for threads in options.threads:
             this = row if "error" in row else row | lessons(folder, threads, paths)
