@@ -17,7 +17,7 @@ from pathlib import Path
 from . import page
 
 HERE = Path(__file__).parent
-ALL = ["start", "speed", "ladder", "mnist", "mnist_minute", "planner", "cifar10"]
+ALL = ["start", "speed", "ladder", "mnist", "mnist_minute", "planner"]
 
 
 def main() -> int:

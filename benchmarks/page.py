@@ -8,7 +8,7 @@ import matplotlib.pyplot as plt
 
 from vit_tutorial import data, files, plots, speed
 
-from .sections import SECTIONS, about, lessons_section, milliseconds, scripts_section, table
+from .sections import SECTIONS, about, milliseconds, scripts_section, table
 
 HERE = Path(__file__).parent  # where the page lies
 PEERS = ("torchvision", "timm", "transformers", "vit-pytorch", "einsum")
@@ -97,6 +97,6 @@ def write() -> None:
         parts += speed_section(name)
     for name, section in SECTIONS.items():
         parts += section(data.result(name)) if name in stored else []
-    parts += [*lessons_section(), *scripts_section()]
+    parts += scripts_section()
     with plt.rc_context(plots.STYLE):
         files.write(HERE / "README.md", ("\n\n".join(parts) + "\n").encode())

@@ -5,7 +5,7 @@ import statistics
 from collections.abc import Iterator
 from pathlib import Path
 
-from vit_tutorial import data, speed
+from vit_tutorial import speed
 
 
 def table(head: list[str], rows: list[list[str]]) -> str:
@@ -40,14 +40,12 @@ def start_section(result: dict) -> Iterator[str]:
         yield table([what, "seconds", ""], rows)
 
 
-def lessons_section() -> Iterator[str]:
-    times = data.result("lessons")
-    yield "## The lessons\n\nSeconds of running each lesson from its first cell to its last, on two cores."
-    yield table(["lesson", "seconds"], [[name, f"{row['seconds_to_run']:.0f}"] for name, row in times.items()])
-
-
 def scripts_section() -> Iterator[str]:
-    yield "## All scripts\n\nWhat each measures stands at its top; the results lie in [results](results)."
+    yield """\
+## All scripts
+
+What each measures stands at its top; the results lie in [results](results). How long each lesson runs stands in
+[README](../README.md)."""
     rows = []
     for path in sorted(Path(__file__).parent.glob("[!_]*.py")):
         first = re.search(r'^"""(.+?)(?:$|""")', path.read_text(encoding="utf-8"), re.M)[1]
@@ -114,30 +112,9 @@ def planner_section(result: dict) -> Iterator[str]:
     yield table(["", "formula", "counted", "ratio"], rows)
 
 
-def cifar_section(result: dict) -> Iterator[str]:
-    yield "## CIFAR-10 from scratch"
-    rows = []
-    for goal in result.values():
-        found, machine = goal["summary"], about(goal)
-        until = ", ".join(f"{float(t):.0%} in {each['mean']:.0f} s" for t, each in found["seconds_to_accuracy"].items())
-        end = f"{100 * found['accuracy']['mean']:.2f} ± {100 * found['accuracy']['sd']:.2f} %"
-        rows.append(
-            [
-                f"{goal['parameters']:,} parameters, {goal['recipe']['epochs']} epochs",
-                end,
-                str(found["accuracy"]["runs"]),
-                until,
-                machine,
-            ]
-        )
-    yield table(["", "at the end", "seeds", "reached", ""], rows)
-
-
 SECTIONS = {
     "mnist_cpu": mnist_section,
     "mnist_minute": minute_section,
-    "cifar10_cuda": cifar_section,
-    "cifar10_cpu": cifar_section,
     "ladder": ladder_section,
     "planner": planner_section,
     "start_cpu": start_section,

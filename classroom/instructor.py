@@ -9,13 +9,12 @@ from pathlib import Path
 
 from nbformat import NotebookNode
 
-from vit_tutorial import data
 from vit_tutorial.checks.predict import table
 
 from . import catalogue
 from .cells import Words
 from .grading import exercises
-from .lessons import ROOT, chosen, is_check, is_solution, read, title
+from .lessons import ROOT, chosen, facts, is_check, is_solution, read, title
 from .pages import TEMPLATES, style
 from .sections import Section, sections
 from .slides import HOME, plan, usual
@@ -107,10 +106,13 @@ def about(path: Path, beside: Path) -> str:
     made = {part: said for part, said in made.items() if (beside / part).is_dir()}
     links = [f'<a href="../{part}/{path.stem}.html">{said}</a>' for part, said in made.items()]
     notebook = read(path)
-    times, skipped = data.result("lessons")[path.stem], data.result("skippable")[path.stem]
-    rows, gone = plan(notebook, path.stem)
-    notes = [[IDEAS.get(s), "not in the 90 minutes" if s in gone else None] for s in skipped]
-    marked = [f"*{s}*" + "".join(f" ({note})" for note in said if note) for s, said in zip(skipped, notes, strict=True)]
+    times = facts(notebook)
+    rows, gone = plan(notebook)
+    notes = [[IDEAS.get(s), "not in the 90 minutes" if s in gone else None] for s in times["skippable"]]
+    marked = [
+        f"*{s}*" + "".join(f" ({note})" for note in said if note)
+        for s, said in zip(times["skippable"], notes, strict=True)
+    ]
     needs = re.search(r"\*\*You need\*\* (.+)", notebook.cells[0].source)
     points = sum(cell.metadata.nbgrader.points for cell in filter(is_check, notebook.cells))
     recap, asked = under(notebook, "Recap").partition("**Test yourself**")[::2]
@@ -143,8 +145,8 @@ def anchor(path: Path) -> str:
 
 def saved(path: Path) -> float:
     """The minutes of what may be skipped."""
-    skipped = data.result("skippable")[path.stem]
-    return sum(section.minutes for section in sections(read(path)) if section.heading in skipped)
+    notebook = read(path)
+    return sum(s.minutes for s in sections(notebook) if s.heading in facts(notebook)["skippable"])
 
 
 def first_exercise(notebook: NotebookNode) -> int:
@@ -154,11 +156,8 @@ def first_exercise(notebook: NotebookNode) -> int:
 
 def plans() -> str:
     """Three plans, their minutes computed."""
-    times, lessons = data.result("lessons"), chosen([])
-    stems = {path.stem[:2]: path.stem for path in lessons}
-    read_of, do = (
-        {n: times[stem][f"minutes_{key}"] for n, stem in stems.items()} for key in ("to_read", "of_exercises")
-    )
+    times = {path.stem[:2]: facts(read(path)) for path in chosen([])}
+    read_of, do = ({n: t[f"minutes_{key}"] for n, t in times.items()} for key in ("to_read", "of_exercises"))
     day = chosen(["00", "01", "04", "05", "07"])
     masks = next(s.minutes for s in sections(read(*chosen(["04"]))) if s.heading in IDEAS)
     weeks = [
@@ -166,7 +165,7 @@ def plans() -> str:
         for week, n in ((week, numbers.split()) for week, numbers in WEEKS.items())
     ]
     return PLANS.format_map({
-        "day": round(masks + sum(times[path.stem]["minutes_to_read"] - saved(path) for path in day)),
+        "day": round(masks + sum(read_of[path.stem[:2]] - saved(path) for path in day)),
         "first": sum(first_exercise(read(path)) for path in day),
         "weeks": tabled("week | lessons | read | exercises", weeks),
     })  # fmt: skip

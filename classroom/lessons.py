@@ -9,6 +9,7 @@ from nbformat import NotebookNode
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = ROOT / "notebooks"
 FOLDED = {"jupyter": {"source_hidden": True}, "cellView": "form"}  # in JupyterLab, and in Colab
+FACTS = "vit_tutorial"  # of a notebook's metadata
 
 LINK = re.compile(r"((?<!!)\[([^]]+)\]\((?!https?:|#)([^)]+)\))")  # to a file
 
@@ -40,6 +41,11 @@ def alone(path: Path, lessons: list[Path]) -> NotebookNode:
                 if place not in there:
                     cell.source = cell.source.replace(link, words)
     return notebook
+
+
+def facts(notebook: NotebookNode) -> dict:
+    """Minutes, seconds and what may be skipped, as tools/store.py and tools/skip.py found them."""
+    return notebook.metadata[FACTS]
 
 
 def title(notebook: NotebookNode) -> str:

@@ -17,7 +17,7 @@ from vit_tutorial import data
 from . import recorded
 from .cells import Words, parts, plain
 from .grading import ForStudents
-from .lessons import is_check, read, title
+from .lessons import facts, is_check, read, title
 
 SITE = Path(__file__).with_name("site")
 TEMPLATES = Environment(loader=FileSystemLoader(SITE), autoescape=False, undefined=StrictUndefined, trim_blocks=True)
@@ -72,7 +72,7 @@ def introduction(stem: str, notebook: NotebookNode, titles: dict[str, str], foun
         "first": words.render(first[1]),
         "builds": words.render(builds),
         "picture": next(output for part in found for output in part.outputs if output.startswith("<figure>")),
-        "times": data.result("lessons")[stem],
+        "times": facts(notebook),
     }
 
 

@@ -20,13 +20,12 @@ from pathlib import Path
 import sphinx_revealjs
 from nbformat import NotebookNode
 
-from vit_tutorial import data
 from vit_tutorial.checks import EXERCISES
 from vit_tutorial.checks.predict import table
 
 from .cells import Part, Words, parts, plain
 from .grading import CARD, exercises
-from .lessons import read, title
+from .lessons import facts, read, title
 from .pages import SITE, TEMPLATES
 from .sections import Section, sections
 
@@ -81,7 +80,7 @@ def talking(section: Section) -> tuple[int, int]:
     return both, both - max(1, round(section.minutes))
 
 
-def plan(notebook: NotebookNode, lesson: str) -> tuple[list[tuple[int, str, int]], list[str]]:
+def plan(notebook: NotebookNode) -> tuple[list[tuple[int, str, int]], list[str]]:
     """90 minutes as rows of minutes, words and the students' own minutes; and the headings left out.
 
     These are the last ones that may be skipped, until it fits.
@@ -95,7 +94,7 @@ def plan(notebook: NotebookNode, lesson: str) -> tuple[list[tuple[int, str, int]
     rows = {name if heading == "Your turn" else heading: minutes for heading, minutes in rows.items()}
     rows |= {name: (first, first)} if name in rows else {}  # its card is read by those who do it
     gone, room = [], 90 - OPENING - ENDING - IN_HAND
-    for heading in reversed(data.result("skippable")[lesson]):
+    for heading in reversed(facts(notebook)["skippable"]):
         if sum(minutes for minutes, _ in rows.values()) > room:
             del rows[heading]
             gone.insert(0, heading)
@@ -107,7 +106,7 @@ def plan(notebook: NotebookNode, lesson: str) -> tuple[list[tuple[int, str, int]
 
 def deck(notebook: NotebookNode, words: Words, pictures: Path) -> dict:
     """A lesson's talk and what stands behind it, columns of slides, and the plan of its minutes."""
-    (rows, skipped), cards = plan(notebook, words.lesson), exercises(notebook)
+    (rows, skipped), cards = plan(notebook), exercises(notebook)
     for _, card, check in cards:
         where = "in your notebook: <i>Your turn</i>"
         card.source = CARD.sub(rf"*\1 · {check.metadata.nbgrader.points} points · {where}*", card.source)

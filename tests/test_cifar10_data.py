@@ -2,9 +2,9 @@
 
 import io
 import pickle
+import re
 import zipfile
 from pathlib import Path
-from urllib.error import URLError
 
 import numpy as np
 import pytest
@@ -12,7 +12,11 @@ import torch
 import torchvision
 from PIL import Image
 
-from tests.test_cifar10 import cifar10_data, main, noise
+from benchmarks import cifar10_data
+
+
+def noise(n):
+    return torch.randint(256, (n, 3, 32, 32), dtype=torch.uint8), torch.randint(10, (n,))
 
 
 def webp(pictures):
@@ -67,8 +71,10 @@ def folder_with(tmp_path, damage):
         ("few", "expected 5000 pictures of each of ten classes, got ["),
     ],
 )
-def test_a_damaged_archive_is_one_line(damage, what, tmp_path, monkeypatch, capsys):
-    assert what in main(monkeypatch, capsys, "--device", "cpu", "--folder", folder_with(tmp_path, damage))
+def test_a_damaged_archive_is_one_line(damage, what, tmp_path):
+    with pytest.raises(ValueError, match=re.escape(what)) as error:
+        cifar10_data.read(folder_with(tmp_path, damage))
+    assert "\n" not in str(error.value)
 
 
 def test_other_pictures_with_the_right_counts_are_refused():
@@ -82,9 +88,9 @@ def test_other_pictures_with_the_right_counts_are_refused():
 
 
 @pytest.mark.parametrize(("name", "what"), [("nowhere", "is no folder"), ("", "holds neither")])
-def test_a_folder_without_the_data_is_one_line(name, what, tmp_path, monkeypatch, capsys):
-    error = main(monkeypatch, capsys, "--device", "cpu", "--folder", tmp_path / name)
-    assert error.startswith("--folder: ") and what in error
+def test_a_folder_without_the_data_is_one_line(name, what, tmp_path):
+    with pytest.raises(FileNotFoundError, match=f"^folder: .+ {what}"):
+        cifar10_data.read(tmp_path / name)
 
 
 class Trap:
@@ -92,20 +98,11 @@ class Trap:
         return Path.touch, (Path("ran"),)
 
 
-def test_a_pickle_that_is_not_the_known_one_is_never_opened(tmp_path, monkeypatch, capsys):
+def test_a_pickle_that_is_not_the_known_one_is_never_opened(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "cifar-10-batches-py").mkdir()
     for name, _ in (*torchvision.datasets.CIFAR10.train_list, *torchvision.datasets.CIFAR10.test_list):
         (tmp_path / "cifar-10-batches-py" / name).write_bytes(pickle.dumps(Trap()))
-    error = main(monkeypatch, capsys, "--device", "cpu", "--folder", tmp_path)
-    assert "fetch it again" in error and not (tmp_path / "ran").exists()
-
-
-def test_no_network_is_one_line(tmp_path, monkeypatch, capsys):
-    def download(self):
-        raise URLError("no network")
-
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(torchvision.datasets.CIFAR10, "download", download)
-    error = main(monkeypatch, capsys, "--device", "cpu")
-    assert "no network" in error and "--folder" in error
+    with pytest.raises(OSError, match="fetch it again"):
+        cifar10_data.read(tmp_path)
+    assert not (tmp_path / "ran").exists()

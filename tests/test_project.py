@@ -11,6 +11,7 @@ import tomllib
 import zipfile
 from pathlib import Path
 
+import nbformat
 import nbval.kernel
 import pytest
 import yaml
@@ -20,7 +21,8 @@ from packaging.specifiers import SpecifierSet
 from tools import lesson
 
 ROOT = Path(__file__).parents[1]
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+FILE = tomllib.loads((ROOT / "pyproject.toml").read_text())
+PROJECT = FILE["project"]
 SOURCES = sorted((ROOT / "vit_tutorial").rglob("*.py"))
 MODEL = [name for name, (number, _, _) in lesson.modules().items() if "01" <= number <= "07" and "." not in name]
 
@@ -130,6 +132,19 @@ def test_lower_bounds_only():
             assert [s.operator for s in requirement.specifier] == [">="], str(requirement)
 
 
+@pytest.mark.parametrize("python", ["3.11.5", "3.12.0", "3.13.0"])
+def test_the_versions_that_were_tried_are_those_that_uv_installs(python):
+    lines = FILE["tool"]["uv"]["constraint-dependencies"]  # python -m tools.versions
+    here = {"python_full_version": python}
+    held = [r for r in map(Requirement, lines) if r.marker is None or r.marker.evaluate(here)]
+    versions = {r.name: str(r.specifier).removeprefix("==") for r in held}
+    assert len(versions) == len(held)  # one of each
+    assert not [r for r in held if r.url or not re.fullmatch(r"==[\w.]+", str(r.specifier))]  # no address, no +cu130
+    for group in (None, *PROJECT["optional-dependencies"]):
+        for name, requirement in requirements(group).items():
+            assert requirement.specifier.contains(versions[name]), f"{requirement}: {versions[name]}"
+
+
 def test_colabs_own_versions_are_admitted():
     colab = {"torch": "2.11", "torchvision": "0.26", "numpy": "2.1", "matplotlib": "3.10", "ipython": "7.34"}
     for name, version in (colab | {"einops": "0.8.2"}).items():
@@ -178,6 +193,10 @@ def test_wheel_carries_code_and_data_and_works_elsewhere(tmp_path):
         path.relative_to(ROOT / "data").as_posix() for path in tracked() if "data" in path.relative_to(ROOT).parts[:1]
     }
     assert {f"vit_tutorial/_data/{name}" for name in data} <= set(names)
+    code = [cell.source for path in lesson.LESSONS for cell in nbformat.read(path, 4).cells if cell.cell_type == "code"]
+    read = set(re.findall(r'\bdata\.result\("(\w+)"\)', "\n".join(code)))
+    results = {name for name in names if name.startswith("vit_tutorial/_data/results/")}
+    assert results == {f"vit_tutorial/_data/results/{name}.json" for name in read} and len(read) >= 10
     assert not [name for name in names if name.startswith(("notebooks", "tests", "benchmarks", "tools"))]
     check = (
         "import vit_tutorial; from vit_tutorial import data;"
@@ -188,9 +207,7 @@ def test_wheel_carries_code_and_data_and_works_elsewhere(tmp_path):
     subprocess.run([sys.executable, "-c", check], cwd=tmp_path, env=environment, check=True)
 
 
-@pytest.mark.parametrize(
-    "command", [["ruff", "check", "."], ["ruff", "format", "--check", "--exclude", "*.ipynb", "."]]
-)
+@pytest.mark.parametrize("command", [["ruff", "check", "."], ["ruff", "format", "--check", "."]])
 def test_ruff_has_nothing_to_say(command):
     result = subprocess.run([sys.executable, "-m", *command], cwd=ROOT, capture_output=True, text=True)
     assert result.returncode == 0, result.stdout

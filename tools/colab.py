@@ -14,11 +14,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from classroom.lessons import chosen
 from classroom.standalone import make
 
-from . import environments
-from .environments import ROOT, SETS, build
+from . import ROOT, pick
+from .environments import SETS, build
 
 # What the runtime has, as far as the lessons need it. Of our dependencies it lacks torchinfo, which no lesson imports.
 HAS = ["accelerate", "filelock", "pillow", "safetensors", "scikit-learn", "timm", "tqdm", "transformers>=5.9"]
@@ -62,16 +61,16 @@ def main() -> int:
     parser.add_argument("--lessons", nargs="+", default=[], metavar="NN", help="these alone")
     parser.add_argument("--folder", type=Path, default=ROOT / "build" / "environments", help="where it is built")
     options = parser.parse_args()
-    environments.NEEDED = ["ipykernel", "ipywidgets", "nbval", "pytest", *HAS]
+    lessons = pick(parser, options.lessons)
     folder = options.folder.resolve() / "3.13-bare"
     folder.parent.mkdir(parents=True, exist_ok=True)
-    built = build("3.13", SETS["colab"], folder)
+    built = build("3.13", ["ipykernel", "ipywidgets", "nbval", "pytest", *HAS, *SETS["colab"]], folder)
     if "error" in built:
         sys.exit(built["error"])
     print("built with", ", ".join(f"{name} {version}" for name, version in built["versions"].items()), flush=True)
     failed = False
     with tempfile.TemporaryDirectory() as made:
-        make(chosen(options.lessons), Path(made))
+        make(lessons, Path(made))
         for path in sorted(Path(made, "with-solutions").glob("*.ipynb")):
             start = time.perf_counter()
             done = run_bare(folder / "bin" / "python", path)

@@ -10,7 +10,7 @@ from pathlib import Path
 from classroom.catalogue import cell
 from vit_tutorial import checks
 
-from .lesson import LESSONS
+from . import LESSONS
 
 PAGE = Path(checks.__file__).parent / "fieldguide.md"
 HEAD = """\

@@ -7,14 +7,14 @@ is the difference. The ids of failing cells are printed. A lesson takes as long 
 """
 
 import argparse
-import os
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 from xml.etree import ElementTree
 
-from .environments import ROOT, cell_id
+from . import ROOT, pick, surroundings
+from .environments import cell_id
 
 STARTUP = """
 def nudged():
@@ -45,7 +45,7 @@ def failing(path: Path, seed: int) -> list[str]:
         startup.mkdir(parents=True)
         (startup / "nudge.py").write_text(STARTUP.format(seed=seed), encoding="utf-8")
         command = [sys.executable, "-m", "pytest", "-q", "-n0", f"--junit-xml={report}", path]
-        done = subprocess.run(command, cwd=ROOT, env=os.environ | {"IPYTHONDIR": home}, capture_output=True, text=True)
+        done = subprocess.run(command, cwd=ROOT, env=surroundings(IPYTHONDIR=home), capture_output=True, text=True)
         if done.returncode not in (0, 1):
             sys.exit(f"pytest ended with status {done.returncode}:\n{done.stdout}{done.stderr}")
         tests = ElementTree.parse(report).iter("testcase")
@@ -54,15 +54,14 @@ def failing(path: Path, seed: int) -> list[str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("lessons", nargs="*", default=["05", "07", "08", "09", "10", "11", "13", "14"], metavar="NN")
+    parser.add_argument("lessons", nargs="*", metavar="NN", help="these alone")
     parser.add_argument("--nudges", type=int, default=1, help="how many different ones")
     options, failed = parser.parse_args(), False
-    for lesson in options.lessons:
-        for path in sorted((ROOT / "notebooks").glob(f"{lesson}_*.ipynb")):
-            for seed in range(options.nudges):
-                cells = failing(path, seed)
-                print(f"{path.stem}, nudge {seed}: {len(cells)} failed", *cells, flush=True)
-                failed |= bool(cells)
+    for path in pick(parser, options.lessons):
+        for seed in range(options.nudges):
+            cells = failing(path, seed)
+            print(f"{path.stem}, nudge {seed}: {len(cells)} failed", *cells, flush=True)
+            failed |= bool(cells)
     return int(failed)
 
 

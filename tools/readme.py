@@ -5,27 +5,27 @@ import statistics
 from pathlib import Path
 
 import matplotlib.pyplot as plt
-import nbformat
 
+from classroom.lessons import facts, read
 from vit_tutorial import data, files
 from vit_tutorial.figure1 import architecture
 from vit_tutorial.plots import STYLE
 
-from .lesson import LESSONS, ROOT
+from . import LESSONS, ROOT
 
 README = ROOT / "README.md"
 
 
-def lessons_table(times: dict) -> str:
-    """The table of lessons, from the title cells and the measured times."""
+def lessons_table() -> str:
+    """The table of lessons, from their title cells and metadata."""
     rows = [
         "| lesson | what you build | read | exercises | runs in |",
         "| --- | --- | --- | --- | --- |",
     ]
     for path in LESSONS:
-        title = nbformat.read(path, as_version=4).cells[0].source
-        builds = re.search(r"\*\*You will build\*\* (.+?)\n", title)[1].rstrip(".")
-        t = times[path.stem]
+        lesson = read(path)
+        builds = re.search(r"\*\*You will build\*\* (.+?)\n", lesson.cells[0].source)[1].rstrip(".")
+        t = facts(lesson)
         spent = f"{t['minutes_to_read']} min | {t['minutes_of_exercises']} min | {t['seconds_to_run']:.0f} s"
         rows.append(f"| [{path.stem}](notebooks/{path.name}) | {builds} | {spent} |")
     return "\n".join(rows)
@@ -67,10 +67,10 @@ def speed_table() -> str:
     return "\n".join(rows)
 
 
-def update(times: dict, path: Path = README) -> None:
+def update(path: Path = README) -> None:
     """Both tables in place, and the picture of the architecture beside the lessons."""
     text = path.read_text(encoding="utf-8")
-    for name, table in (("lessons", lessons_table(times)), ("speed", speed_table())):
+    for name, table in (("lessons", lessons_table()), ("speed", speed_table())):
         start, end = f"<!-- {name} -->\n", f"\n<!-- /{name} -->"
         head, rest = text.split(start)
         text = head + start + table + end + rest.split(end)[1]

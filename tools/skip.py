@@ -1,46 +1,44 @@
 """May these sections really be skipped? python -m tools.skip [01 04 ...]
 
-Each lesson is run without the sections that `classroom.sections.optional` finds, all of them at once, and
-without its Extra; a cell that stops is an error. What was skipped goes to benchmarks/results/skippable.json, which the
-instructor's page shows. Some ten minutes for all lessons on two cores.
+Each lesson is run without the sections that `classroom.sections.optional` finds, all of them at once, and without its
+Extra; a cell that stops is an error. What was skipped is written into the lesson's metadata, which the instructor's
+page shows. Some ten minutes for all lessons on two cores.
 """
 
-import json
-import os
+import argparse
 import sys
-import time
 
-os.environ.setdefault("VIT_TUTORIAL_OFFLINE", "1")
-
-from nbclient import NotebookClient
+import nbformat
 from nbclient.exceptions import CellExecutionError
 
-from classroom.lessons import NOTEBOOKS, chosen, read
+from classroom.lessons import facts, read
 from classroom.sections import optional, sections
-from vit_tutorial import data, files
+from vit_tutorial import files
 
-RESULT = data.RESULTS / "skippable.json"
+from . import pick
+from .store import execute
 
 
 def main() -> int:
-    result, failed = json.loads(RESULT.read_text()) if RESULT.exists() else {}, 0
-    for path in chosen(sys.argv[1:]):
-        lesson = read(path)
+    parser, failed = argparse.ArgumentParser(description=__doc__), 0
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("lessons", nargs="*", metavar="NN", help="these alone")
+    for path in pick(parser, parser.parse_args().lessons):
+        whole, lesson = read(path), read(path)
         found = sections(lesson)
         skipped = optional(found)
         gone = [*skipped, *(section for section in found if section.heading.startswith("Extra"))]
         lesson.cells = [cell for section in found if section not in gone for cell in section.cells]
-        start = time.perf_counter()
+        headings, minutes = [section.heading for section in skipped], sum(section.minutes for section in skipped)
         try:
-            NotebookClient(lesson, timeout=300, kernel_name="python3").execute(cwd=str(NOTEBOOKS))
+            seconds = execute(lesson)
         except CellExecutionError as error:
-            print(f"{path.stem}: without {[section.heading for section in skipped]}\n{error}", file=sys.stderr)
+            print(f"{path.stem}: without {headings}\n{error}", file=sys.stderr)
             failed += 1
             continue
-        result[path.stem] = [section.heading for section in skipped]
-        files.write(RESULT, (json.dumps(dict(sorted(result.items())), indent=1) + "\n").encode())
-        minutes = sum(section.minutes for section in skipped)
-        print(f"{path.stem}: {minutes:.0f} minutes less, {time.perf_counter() - start:.0f} s", flush=True)
+        facts(whole)["skippable"] = headings
+        files.write(path, (nbformat.writes(whole) + "\n").encode())
+        print(f"{path.stem}: {minutes:.0f} minutes less, {seconds:.0f} s", flush=True)
     return failed
 
 

@@ -1,40 +1,47 @@
 """Run the lessons and store what they show: python -m tools.store [01 04 ...]
 
-For each lesson (all of them without arguments): definitions that the package holds are refreshed from it, the
-lesson is executed from top to bottom, its outputs and measured seconds are stored, its title cell and README's
-table are brought up to date. A second run changes nothing but seconds.
+For each lesson (all of them without arguments): definitions that the package holds are refreshed from it, its title
+cell and README's table are brought up to date, and it is executed from top to bottom, its outputs and seconds stored.
+Where its code is as committed, the committed outputs and seconds stay and nothing is run. A second run changes nothing
+but seconds.
 
+    --run                      execute it in any case, say after a change in the package
     --repository owner/name    also stamp the Colab badge and the install address into every lesson
 """
 
 import argparse
-import json
 import os
 import re
+import subprocess
 import sys
 import time
 from datetime import date
+from pathlib import Path
 
 os.environ.setdefault("VIT_TUTORIAL_OFFLINE", "1")  # stored outputs are those of the way without a network
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # as conftest.py has it: sums in another order round otherwise
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # set in many containers; without bytecode imports take twice as long
 
 import nbformat
 import torch
 from nbclient import NotebookClient
+from nbformat import NotebookNode
 
+from classroom.lessons import FACTS
 from vit_tutorial import files
 
-from . import readme
-from .lesson import CELL_KEYS, LESSONS, ROOT, describe_times, known_repository, minutes, refresh, stamp
+from . import LESSONS, ROOT, pick, readme, surroundings
+from .lesson import CELL_KEYS, describe_times, known_repository, minutes, refresh, stamp
 
-TIMES = ROOT / "benchmarks" / "results" / "lessons.json"
+MEASURED = ("seconds_to_run", "cores", "torch", "date")
 
 
-def normalise(notebook: nbformat.NotebookNode) -> None:
+def normalise(notebook: NotebookNode) -> None:
     """Keep only what a reader needs, so that two runs give the same file."""
     notebook.metadata = {
         "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
         "language_info": {"name": "python"},
+        FACTS: notebook.metadata[FACTS],
     }
     for cell in notebook.cells:
         if "nbval-ignore-output" in cell.metadata.get("tags", []):  # a progress bar, which no two runs draw alike
@@ -42,50 +49,60 @@ def normalise(notebook: nbformat.NotebookNode) -> None:
         cell.metadata = {key: value for key, value in cell.metadata.items() if key in CELL_KEYS}
 
 
-def execute(notebook: nbformat.NotebookNode) -> float:
+def committed(path: Path) -> NotebookNode | None:
+    """The lesson as it was last committed, where git knows it."""
+    shown = subprocess.run(["git", "show", f"HEAD:./{path.name}"], cwd=path.parent, capture_output=True)
+    return None if shown.returncode else nbformat.reads(shown.stdout.decode(), as_version=4)
+
+
+def keep(notebook: NotebookNode, before: NotebookNode | None) -> bool:
+    """Outputs, counts and times as they were before, if the code is: it need not run again."""
+    new, old = ([cell for cell in n.cells if cell.cell_type == "code"] if n else [] for n in (notebook, before))
+    # the set-up cell comes first and shows nothing: another address in it changes no output
+    same = [(cell.id, cell.source) for cell in new[1:]] == [(cell.id, cell.source) for cell in old[1:]]
+    if not same or FACTS not in before.metadata or None in [cell.execution_count for cell in old]:
+        return False
+    for cell, as_it_was in zip(new, old, strict=True):
+        cell.outputs, cell.execution_count = as_it_was.outputs, as_it_was.execution_count
+    notebook.metadata[FACTS] |= {name: before.metadata[FACTS][name] for name in MEASURED}
+    return True
+
+
+def execute(notebook: NotebookNode) -> float:
     """Run all cells in a fresh kernel, in place; seconds, the kernel's start included."""
     start = time.perf_counter()
     options = {"record_timing": False, "store_widget_state": False, "coalesce_streams": True}
     client = NotebookClient(notebook, timeout=300, kernel_name="python3", **options)
-    client.execute(cwd=str(ROOT / "notebooks"))
+    client.execute(cwd=str(ROOT / "notebooks"), env=surroundings())
     return time.perf_counter() - start
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("lessons", nargs="*", help="numbers of lessons, for example 01 04; all if none is given")
+    parser.add_argument("lessons", nargs="*", metavar="NN", help="numbers of lessons, for example 01 04; without: all")
+    parser.add_argument("--run", action="store_true", help="also where no code has changed")
     parser.add_argument("--repository", default=known_repository(), help="owner/name of the project on GitHub")
     arguments = parser.parse_args()
-    unknown = set(arguments.lessons) - {p.stem[:2] for p in LESSONS}
-    if unknown:
-        parser.error(f"no lesson {', '.join(sorted(unknown))}; there are {', '.join(p.stem[:2] for p in LESSONS)}")
+    chosen = pick(parser, arguments.lessons)
     if arguments.repository and not re.fullmatch(r"[\w.-]+/[\w.-]+", arguments.repository):
         parser.error(f"--repository: expected owner/name, got {arguments.repository!r}")
-    chosen = [p for p in LESSONS if not arguments.lessons or p.stem[:2] in arguments.lessons]
-    if arguments.repository != known_repository():
-        chosen = LESSONS
-    times = json.loads(TIMES.read_text()) if TIMES.exists() else {}
-    for path in chosen:
+    for path in LESSONS if arguments.repository != known_repository() else chosen:
         notebook = nbformat.read(path, as_version=4)
+        notebook.metadata.setdefault(FACTS, {"skippable": []})  # tools/skip.py finds these
         refresh(notebook, path.stem[:2])
         stamp(notebook, path.stem, arguments.repository)
-        seconds = execute(notebook)
-        reading, exercises = minutes(notebook)
-        times[path.stem] = {
-            "minutes_to_read": reading,
-            "minutes_of_exercises": exercises,
-            "seconds_to_run": round(seconds, 1),
-            "cores": os.cpu_count(),
-            "torch": torch.__version__,
-            "date": str(date.today()),
-        }
-        notebook.cells[0].source = re.sub(r"\*About .*\*", describe_times(times[path.stem]), notebook.cells[0].source)
+        kept = not arguments.run and keep(notebook, committed(path))
+        facts = notebook.metadata[FACTS]
+        if not kept:
+            seconds = round(execute(notebook), 1)
+            found = seconds, os.cpu_count(), torch.__version__, str(date.today())
+            facts |= dict(zip(MEASURED, found, strict=True))
+        facts["minutes_to_read"], facts["minutes_of_exercises"] = minutes(notebook)
+        notebook.cells[0].source = re.sub(r"\*About .*\*", describe_times(facts), notebook.cells[0].source)
         normalise(notebook)
         files.write(path, (nbformat.writes(notebook) + "\n").encode())
-        files.write(TIMES, (json.dumps(dict(sorted(times.items())), indent=1) + "\n").encode())
-        print(f"{path.stem}: {seconds:.1f} s", file=sys.stderr)
-    if set(times) == {path.stem for path in LESSONS}:
-        readme.update(times)
+        print(f"{path.stem}: {'code as committed, not run' if kept else f'{seconds} s'}", file=sys.stderr)
+    readme.update()
 
 
 if __name__ == "__main__":

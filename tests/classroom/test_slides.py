@@ -9,10 +9,10 @@ from bs4 import BeautifulSoup
 
 from classroom import instructor
 from classroom.cells import Part
-from classroom.lessons import NOTEBOOKS, chosen, is_check, read
+from classroom.lessons import NOTEBOOKS, chosen, facts, is_check, read
 from classroom.sections import sections
 from classroom.slides import IN_HAND, blocks, for_students, plan
-from vit_tutorial import checks, data
+from vit_tutorial import checks
 
 LESSONS = [path.stem for path in chosen([])]
 
@@ -93,8 +93,8 @@ def test_each_section_is_a_column_and_no_solution_no_check_and_no_proof_is_there
 
 def test_the_talk_follows_the_plan_of_the_instructors_page(soups):
     for path in chosen([]):
-        rows, gone = plan(read(path), path.stem)
-        assert {*gone} <= {*data.result("skippable")[path.stem]} and sum(row[0] for row in rows) == 90
+        rows, gone = plan(read(path))
+        assert {*gone} <= {*facts(read(path))["skippable"]} and sum(row[0] for row in rows) == 90
         assert all(0 <= theirs <= minutes for minutes, _, theirs in rows) and sum(row[2] for row in rows) >= 30
         assert rows[-1][0] >= IN_HAND and rows[-1][1].startswith("in hand")
         shown = [[cell.decode_contents() for cell in row.select("td")] for row in soups[path.stem].select(".plan tr")]
@@ -108,7 +108,7 @@ def test_the_talk_follows_the_plan_of_the_instructors_page(soups):
         assert {*names[2 : names.index("Recap")]} - {"Extra"} == {what for _, what, _ in rows[1:-2]}
         timed = {tag["data-name"]: tag.get("data-minutes") for tag in soups[path.stem].select("section")}
         assert all(timed[what] == str(minutes) for minutes, what, _ in rows[1:-2])
-    assert plan(read(*chosen(["04"])), "04_attention")[1] == ["What it costs", "Break it"]
+    assert plan(read(*chosen(["04"])))[1] == ["What it costs", "Break it"]
 
 
 def test_questions_have_answers_for_the_lecturer_and_checks_end_a_card():

@@ -8,7 +8,7 @@ import re
 import nbformat
 
 import vit_tutorial
-from tools import store
+from classroom.lessons import facts
 from tools.lesson import (
     LESSONS,
     built_in,
@@ -21,8 +21,6 @@ from tools.lesson import (
     stamp,
 )
 from vit_tutorial.weights import dialects
-
-TIMES = store.json.loads(store.TIMES.read_text())
 
 
 def definitions(source: str) -> dict[str, str]:
@@ -98,11 +96,10 @@ def test_a_second_run_of_store_would_change_no_source(lesson):
     before = [(cell.source, dict(cell.metadata)) for cell in lesson.cells]
     refresh(lesson, lesson.path.stem[:2])
     stamp(lesson, lesson.path.stem, known_repository())
-    times = TIMES[lesson.path.stem]
+    times = facts(lesson)
     lesson.cells[0].source = re.sub(r"\*About .*\*", describe_times(times), lesson.cells[0].source)
     assert [(cell.source, dict(cell.metadata)) for cell in lesson.cells] == before
     assert minutes(lesson) == (times["minutes_to_read"], times["minutes_of_exercises"])
-    assert times["seconds_to_run"] < (180 if lesson.path.stem[:2] in ("08", "11", "12", "13") else 60)
 
 
 def test_stamping_a_repository_puts_one_badge_and_one_address_and_can_be_undone(lesson):

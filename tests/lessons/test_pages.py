@@ -1,19 +1,18 @@
 """How a lesson is stored and looks: outputs in order, words for every picture, the parts that it must have."""
 
 import ast
-import json
 import re
 import statistics
 from pathlib import Path
 
 import nbformat
 
-from tools import readme
+from classroom.lessons import FACTS, facts
+from tools import readme, store
 from tools.lesson import CELL_KEYS, FOLDED, LESSONS, opening, solutions
 from vit_tutorial import checks
 
 ROOT = Path(__file__).parents[2]
-TIMES = json.loads((ROOT / "benchmarks" / "results" / "lessons.json").read_text())
 
 
 def code_lines(cell) -> int:
@@ -65,7 +64,8 @@ def test_words_in_a_fold_begin_anew(lesson):
 
 
 def test_metadata_is_what_we_put_there_and_ids_are_stable(lesson):
-    assert set(lesson.metadata) == {"kernelspec", "language_info"}
+    assert set(lesson.metadata) == {"kernelspec", "language_info", FACTS}
+    assert set(facts(lesson)) == {"minutes_to_read", "minutes_of_exercises", "skippable", *store.MEASURED}
     ids = [cell.id for cell in lesson.cells]
     assert len(ids) == len(set(ids)) and all(i.startswith(lesson.path.stem[:2] + "-") for i in ids)
     assert all(set(cell.metadata) <= CELL_KEYS for cell in lesson.cells)
@@ -171,8 +171,7 @@ def test_what_is_proved_only_is_folded_and_no_slide(lesson):
 
 def test_the_table_in_the_readme_is_up_to_date():
     text = readme.README.read_text(encoding="utf-8")
-    assert readme.lessons_table(TIMES) in text and readme.speed_table() in text
-    assert set(TIMES) == {path.stem for path in LESSONS}
+    assert readme.lessons_table() in text and readme.speed_table() in text
 
 
 def test_nbval_is_strict():
