@@ -40,7 +40,7 @@ themselves, and ask each *Predict* in the room before anybody runs the next cell
 
 {weeks}
 """
-WEEKS = {"1: tokens": "00 01 02 03", "2: model": "04 05 06 07", "3: training": "08 09", "4: beyond": "10 11 12 13 14"}
+WEEKS = {"1: tokens": "00", "2: model": "04", "3: training": "08", "4: beyond": "10"}  # the first lesson of each
 IDEAS = {"What a token may not look at": "its code; who does exercise 1 needs its idea"}  # what no code tells
 
 
@@ -154,16 +154,19 @@ def first_exercise(notebook: NotebookNode) -> int:
     return int(re.search(r"· (\d+) minutes", "\n".join(cell.source for cell in notebook.cells))[1])
 
 
+def weekly(numbers: list[str]) -> list[tuple[str, list[str]]]:
+    """Each week's lessons: those from its first one to the next week's."""
+    ends = [*WEEKS.values(), ":"][1:]  # ":" sorts behind all digits
+    return [(w, [n for n in numbers if s <= n < end]) for (w, s), end in zip(WEEKS.items(), ends, strict=True)]
+
+
 def plans() -> str:
     """Three plans, their minutes computed."""
     times = {path.stem[:2]: facts(read(path)) for path in chosen([])}
     read_of, do = ({n: t[f"minutes_{key}"] for n, t in times.items()} for key in ("to_read", "of_exercises"))
     day = chosen(["00", "01", "04", "05", "07"])
     masks = next(s.minutes for s in sections(read(*chosen(["04"]))) if s.heading in IDEAS)
-    weeks = [
-        (week, ", ".join(n), sum(map(read_of.get, n)), sum(map(do.get, n)))
-        for week, n in ((week, numbers.split()) for week, numbers in WEEKS.items())
-    ]
+    weeks = [(week, ", ".join(n), sum(map(read_of.get, n)), sum(map(do.get, n))) for week, n in weekly([*times])]
     return PLANS.format_map({
         "day": round(masks + sum(read_of[path.stem[:2]] - saved(path) for path in day)),
         "first": sum(first_exercise(read(path)) for path in day),

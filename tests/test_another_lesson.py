@@ -1,0 +1,89 @@
+"""Lesson 15 is a notebook, a room, a module and right answers: made in a copy of the repository, it is complete.
+
+It is lesson 02 again, each name that must be unique changed. What CONTRIBUTING lists is what is written here.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from vit_tutorial import checks
+from vit_tutorial.checks.predict import table
+
+ROOT = Path(__file__).parents[1]
+FOLDERS = ("benchmarks", "classroom", "notebooks", "tests", "tools", "vit_tutorial", ".ci")
+FILES = ("README.md", "CONTRIBUTING.md", "TEACHING.md", "LICENSE", "pyproject.toml", "environment.yml", "conftest.py")
+
+
+def again(text: str) -> str:
+    """Lesson 02's text as lesson 15's."""
+    exercises = "|".join(name for name, exercise in checks.EXERCISES.items() if exercise.lesson == "02")
+    text = re.sub(rf'(?<=checks\.)({exercises})\b|(?<=^# )({exercises})$|(?<=^    ")({exercises})(?=":)', r"\g<0>_again",
+                  text, flags=re.MULTILINE)  # fmt: skip
+    for name in table():
+        text = text.replace(f'predict(\\"{name}\\"', f'predict(\\"{name}-again\\"').replace(
+            f"[{name}]", f"[{name}-again]"
+        )
+    text = text.replace("ClsToken", "OneMoreToken").replace("MyOneMoreToken", "MyClsToken")
+    return text.replace('"02-', '"15-').replace("# 02 · ", "# 15 · ").replace("Lesson 02:", "Lesson 15:")
+
+
+def write(copy: Path, old: str, new: str) -> None:
+    (copy / new).parent.mkdir(exist_ok=True)
+    (copy / new).write_text(again((ROOT / old).read_text(encoding="utf-8")), encoding="utf-8")
+
+
+def insert(path: Path, before: str, new: str) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert text.count(before) == 1
+    path.write_text(text.replace(before, new + before), encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory):
+    copy = tmp_path_factory.mktemp("copy")
+    for name in FOLDERS:
+        shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in FILES:
+        shutil.copy(ROOT / name, copy / name)
+    (copy / "data").symlink_to(ROOT / "data")
+
+    write(copy, "notebooks/02_cls_token.ipynb", "notebooks/15_again.ipynb")
+    write(copy, "vit_tutorial/cls_token.py", "vit_tutorial/again.py")
+    for name in ("solutions.py", "cases.py", "mistakes.txt", "predictions.toml"):
+        write(copy, f"vit_tutorial/checks/lessons/02/{name}", f"vit_tutorial/checks/lessons/15/{name}")
+    shutil.copy(ROOT / "tests/checks/right/02.py", copy / "tests/checks/right/15.py")
+    right = (copy / "tests/checks/right/15.py").read_text()
+    (copy / "tests/checks/right/15.py").write_text(re.sub(r'^    "(\w+)":', r'    "\1_again":', right, flags=re.M))
+    insert(copy / "README.md", "; beside them what supports it", ", `again.py` (15)")
+    (last,) = (copy / "notebooks").glob("14_*.ipynb")
+    text = last.read_text(encoding="utf-8")
+    last.write_text(text.replace("**Next:**", "**Next:** [15](15_again.ipynb). "), encoding="utf-8")
+    return copy
+
+
+def run(copy: Path, *arguments: str) -> subprocess.CompletedProcess:
+    environment = os.environ | {"PYTHONPATH": str(copy)}
+    return subprocess.run([sys.executable, *arguments], cwd=copy, env=environment, capture_output=True, text=True)
+
+
+def test_it_is_complete(copy):
+    assert (done := run(copy, "-c", "from tools import readme; readme.update()")).returncode == 0, done.stderr
+    assert "[15_again](notebooks/15_again.ipynb)" in (copy / "README.md").read_text()
+    found = ["tests/lessons", "tests/checks", "tests/test_project.py", "tests/classroom/test_instructor.py"]
+    words = "15_again or 15- or lessons or readme or plans or public or links or every_check or names_are_unique"
+    done = run(copy, "-m", "pytest", "-q", "-p", "no:cacheprovider", *found, "-k", f"({words}) and not 7_")
+    assert done.returncode == 0, done.stdout[-3000:]
+    assert int(re.search(r"(\d+) passed", done.stdout)[1]) > 50
+
+
+@pytest.mark.long
+def test_it_runs_and_is_stored(copy):
+    assert (done := run(copy, "-m", "tools.store", "15")).returncode == 0, done.stderr
+    assert re.search(r"^15_again: \d+\.\d s$", done.stderr, re.MULTILINE)
+    assert (done := run(copy, "-m", "tools.check", "15")).returncode == 0, done.stdout[-3000:]
