@@ -23,8 +23,8 @@ FILES = ("README.md", "CONTRIBUTING.md", "TEACHING.md", "LICENSE", "pyproject.to
 def again(text: str) -> str:
     """Lesson 02's text as lesson 15's."""
     exercises = "|".join(name for name, exercise in checks.EXERCISES.items() if exercise.lesson == "02")
-    text = re.sub(rf'(?<=checks\.)({exercises})\b|(?<=^# )({exercises})$|(?<=^    ")({exercises})(?=":)', r"\g<0>_again",
-                  text, flags=re.MULTILINE)  # fmt: skip
+    places = rf'(?<=checks\.)({exercises})\b|(?<=^# )({exercises})$|(?<=^    ")({exercises})(?=":)'
+    text = re.sub(places, r"\g<0>_again", text, flags=re.MULTILINE)
     for name in table():
         text = text.replace(f'predict(\\"{name}\\"', f'predict(\\"{name}-again\\"').replace(
             f"[{name}]", f"[{name}-again]"
