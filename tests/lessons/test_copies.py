@@ -1,7 +1,6 @@
 """Promise 7: no exercise is solved by copying. What a lesson shows passes none of the checks that it grades."""
 
 import contextlib
-import inspect
 import io
 import re
 
@@ -23,10 +22,6 @@ def graded(path) -> list[str]:
 def passes(name: str, answer: object) -> bool:
     """Whether the check would find it right: the first thing that differs is enough, and needs no diagnosis."""
     exercise = checks.EXERCISES[name]
-    try:  # what takes other arguments is no answer, and may start processes
-        inspect.signature(answer).bind(*inspect.signature(exercise.solution).parameters)
-    except (TypeError, ValueError):
-        return False
     with contextlib.redirect_stdout(io.StringIO()):
         right = not unfit(exercise, answer) and level(facts(exercise, answer), exercise.seen(exercise.source)) == "all"
     plt.close("all")  # some of the definitions draw
