@@ -81,7 +81,7 @@ def test_logits_equal_timm(options, changes, words):
     [
         ("vit_tiny_patch16_224", "Ti/16"),
         ("vit_small_patch32_224", "S/32"),
-        ("vit_base_patch32_224", "B/32"),
+        pytest.param("vit_base_patch32_224", "B/32", marks=pytest.mark.long),  # its memory is more than all others'
         ("deit3_small_patch16_224", "S/16"),
     ],
 )
@@ -144,6 +144,7 @@ def test_logits_equal_transformers_in_memory_and_on_disk(options, tmp_path):
     assert difference(new(replace(config, norm_eps=1e-2))(images), expected) > 1e-3  # what another eps would do
 
 
+@pytest.mark.long
 def test_a_named_size_of_transformers(capsys):
     theirs = with_noise(ViTForImageClassification(TheirConfig(patch_size=32, num_labels=1000))).double()
     found = infer_config(theirs.state_dict())

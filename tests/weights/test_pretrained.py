@@ -7,9 +7,9 @@ import huggingface_hub
 import pytest
 import timm
 import torch
-import torchvision
 import transformers
 from safetensors.torch import save_file
+from torchvision.models.vision_transformer import VisionTransformer
 from transformers import ViTConfig as TheirConfig
 from transformers import ViTForImageClassification
 
@@ -38,14 +38,15 @@ def cache(tmp_path, monkeypatch):
     return path
 
 
+@pytest.mark.parametrize("depth", [2, pytest.param(12, marks=pytest.mark.long)])
 @pytest.mark.parametrize("library", pretrained.NAMES)
-def test_download_gives_the_librarys_own_logits(library, cache, monkeypatch):
+def test_download_gives_the_librarys_own_logits(library, depth, cache, monkeypatch):
     if library == "torchvision":
-        theirs = torchvision.models.vit_b_16()
+        theirs = VisionTransformer(224, 16, depth, 12, 768, 3072)
     elif library == "timm":
-        theirs = timm.create_model("vit_base_patch16_224")
+        theirs = timm.create_model("vit_base_patch16_224", depth=depth)
     else:
-        theirs = ViTForImageClassification(TheirConfig(num_labels=1000))
+        theirs = ViTForImageClassification(TheirConfig(num_labels=1000, num_hidden_layers=depth))
         processor = transformers.ViTImageProcessor(image_mean=[0.5] * 3, image_std=[0.5] * 3)
         monkeypatch.setattr(transformers.AutoImageProcessor, "from_pretrained", lambda name: processor)
         monkeypatch.setattr(transformers.AutoConfig, "from_pretrained", lambda name: theirs.config)
