@@ -52,7 +52,7 @@ def run_bare(python: Path, notebook: Path, options: tuple[str, ...] = ()) -> sub
         env["IPYTHONDIR"] = str(Path(folder) / "home")
         command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", folder, "-c", os.devnull]
         command += ["--confcutdir", folder]
-        command += ["--nbval", "--nbval-current-env", "--nbval-cell-timeout=300", *options, notebook.name]
+        command += ["--nbval", "--nbval-current-env", "--nbval-cell-timeout=1800", *options, notebook.name]
         return subprocess.run([*map(str, command)], cwd=empty, env=env, capture_output=True, text=True)
 
 

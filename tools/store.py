@@ -72,7 +72,7 @@ def execute(notebook: NotebookNode) -> float:
     """Run all cells in a fresh kernel, in place; seconds, the kernel's start included."""
     start = time.perf_counter()
     options = {"record_timing": False, "store_widget_state": False, "coalesce_streams": True}
-    client = NotebookClient(notebook, timeout=300, kernel_name="python3", **options)
+    client = NotebookClient(notebook, timeout=1800, startup_timeout=600, kernel_name="python3", **options)
     client.execute(cwd=str(ROOT / "notebooks"), env=surroundings())
     return time.perf_counter() - start
 

@@ -35,6 +35,7 @@ def browser():
 def page(browser):
     """A page that must ask for nothing but files, and complain of nothing."""
     page = browser.new_page(viewport={"width": 1280, "height": 720})
+    page.set_default_timeout(300_000)
     asked, complaints = [], []
     page.on("request", lambda request: asked.append(request.url))
     page.on("console", lambda message: message.type in ("error", "warning") and complaints.append(message.text))

@@ -43,7 +43,7 @@ def room(tmp_path_factory):
     lessons = sorted(folder.glob("*.ipynb"))
     course.make(lessons, folder / "course")
     with open(folder / "course" / "nbgrader_config.py", "a") as config:
-        config.write("c.Run.limit = 10\n")
+        config.write("c.Run.limit = 25\n")
     return folder
 
 
@@ -79,7 +79,7 @@ def graded(room):
         "cleo/homework.ipynb": read(room / "course" / "release" / LESSON / f"{LESSON}.ipynb"),
         "finn/finn.ipynb": solved(
             room,
-            ("cls, patches =", "while True: pass\n        cls, patches ="),
+            ("cls, patches =", "while True: __import__('time').sleep(1)\n        cls, patches ="),
             ("h, w = grid", "__import__('os')._exit(1)"),
         ),
         f"gina/{LESSON}.ipynb": read(room / "01_patchify.ipynb"),

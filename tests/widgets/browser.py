@@ -2,9 +2,11 @@
 
 import time
 
+PATIENCE = 300  # seconds: a busy machine takes ten times as long, and nothing is proved by giving up early
 
-def wait_for(true, seconds):
-    end = time.monotonic() + seconds
+
+def wait_for(true):
+    end = time.monotonic() + PATIENCE
     while time.monotonic() < end:
         try:
             if true():
@@ -12,7 +14,7 @@ def wait_for(true, seconds):
         except OSError:
             pass
         time.sleep(0.3)
-    raise TimeoutError(f"nothing for {seconds} s")
+    raise TimeoutError(f"nothing for {PATIENCE} s")
 
 
 def run_cell(page, number):

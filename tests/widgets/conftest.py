@@ -14,7 +14,7 @@ import urllib.request
 import nbformat
 import pytest
 
-from tests.widgets.browser import wait_for
+from tests.widgets.browser import PATIENCE, wait_for
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
@@ -43,20 +43,21 @@ def page(request, tmp_path):
         server = subprocess.Popen(command, env=environment, stdout=log, stderr=log, cwd=tmp_path)
     address = f"http://127.0.0.1:{port}"
     try:
-        wait_for(lambda: urllib.request.urlopen(f"{address}/api", timeout=1).status == 200, 60)
+        wait_for(lambda: urllib.request.urlopen(f"{address}/api", timeout=10).status == 200)
         with playwright.sync_playwright() as browsers:
             browser = browsers.chromium.launch(executable_path=BROWSER, args=["--no-sandbox", "--disable-gpu"])
             page = browser.new_page(viewport={"width": 1300, "height": 1000})
+            page.set_default_timeout(1000 * PATIENCE)
             page.asked, page.complaints = [], []
             page.on("request", lambda request: page.asked.append(request.url))
             page.on("console", lambda message: message.type == "error" and page.complaints.append(message.text))
             page.on("pageerror", lambda error: page.complaints.append(str(error)))
             page.goto(f"{address}/lab/tree/widget.ipynb", wait_until="domcontentloaded")
-            page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=60_000)
-            page.wait_for_function("window.jupyterapp !== undefined", timeout=60_000)
+            page.wait_for_selector(".jp-Notebook .jp-Cell")
+            page.wait_for_function("window.jupyterapp !== undefined")
             kernel = "window.jupyterapp.shell.currentWidget?.sessionContext?.session?.kernel"
             ready = f"{kernel}?.connectionStatus === 'connected' && {kernel}.status === 'idle'"
-            page.wait_for_function(ready, timeout=60_000)
+            page.wait_for_function(ready)
             yield page
             local = ("http://127.0.0.1:", "ws://127.0.0.1:", "data:", "blob:")
             assert not [url for url in page.asked if not url.startswith(local)]

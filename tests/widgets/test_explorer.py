@@ -28,7 +28,7 @@ def says_what_python_says(page):
 def test_hover_keys_sliders_and_read_back(page):
     run_cell(page, 0)
     picture = page.locator(".attention-explorer canvas")
-    picture.wait_for(timeout=60_000)
+    picture.wait_for()
     says = page.locator(".attention-explorer p")
     page.wait_for_function("document.querySelector('.attention-explorer p').textContent.includes('row 0, column 0')")
     before = picture.evaluate("c => c.toDataURL()")
@@ -37,7 +37,7 @@ def test_hover_keys_sliders_and_read_back(page):
     assert area["width"] == area["height"] == 448
     page.mouse.move(area["x"] + 448 * 3.5 / 7, area["y"] + 448 * 2.5 / 7)  # row 2, column 3
     page.wait_for_function("document.querySelector('.attention-explorer p').textContent.includes('row 2, column 3')")
-    assert "read back: 17 1 1" in run_cell(page, 1).inner_text()
+    wait_for(lambda: "read back: 17 1 1" in run_cell(page, 1).inner_text())
     assert picture.evaluate("c => c.toDataURL()") != before
     says_what_python_says(page)
 
@@ -49,7 +49,7 @@ def test_hover_keys_sliders_and_read_back(page):
     layer, head = (page.locator(f".attention-explorer input[name={name}]") for name in ("layer", "head"))
     for slider, value in ((layer, "6"), (head, "4")):
         slider.fill(value)
-    wait_for(lambda: "read back: 23 6 4" in run_cell(page, 1).inner_text(), 20)
+    wait_for(lambda: "read back: 23 6 4" in run_cell(page, 1).inner_text())
     assert page.locator(".attention-explorer output").all_inner_texts() == ["6 of 6", "4 of 4"]
     says_what_python_says(page)
 

@@ -33,17 +33,17 @@ def test_a_lesson_that_is_one_file_has_its_widgets(page):
     for number in range(cells - 4):
         run_cell(page, number)
     run_cell(page, cells - 4)  # PyTorch is imported there
-    page.locator(".jp-OutputArea-output").first.wait_for(timeout=150_000)
+    page.locator(".jp-OutputArea-output").first.wait_for()
     assert page.locator(".jp-OutputArea-output").all_inner_texts() == ["carried\n"]  # else: what the cells said
     run_cell(page, cells - 3)
     canvas = page.locator(".digit-pad canvas").first
-    canvas.wait_for(timeout=60_000)
+    canvas.wait_for()
     area = canvas.bounding_box()
     page.mouse.move(area["x"] + 60, area["y"] + 40)
     page.mouse.down()
     page.mouse.move(area["x"] + 60, area["y"] + 160, steps=12)
     page.mouse.up()
-    wait_for(lambda: "seen True" in run_cell(page, cells - 2).inner_text(), 30)
+    wait_for(lambda: "seen True" in run_cell(page, cells - 2).inner_text())
     run_cell(page, cells - 1)
-    page.locator(".attention-explorer canvas").wait_for(timeout=60_000)
+    page.locator(".attention-explorer canvas").wait_for()
     page.wait_for_function("document.querySelector('.attention-explorer p').textContent.includes('row 0, column 0')")

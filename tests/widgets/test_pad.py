@@ -87,11 +87,11 @@ CELLS = [
 def test_drawing_by_mouse_and_by_keys(page):
     run_cell(page, 0)
     canvas = page.locator(".digit-pad canvas").first
-    canvas.wait_for(timeout=60_000)
+    canvas.wait_for()
 
     def reads(words):
         says = "words => document.querySelector('.digit-pad + p').textContent.includes(words)"
-        page.wait_for_function(says, arg=words, timeout=20_000)
+        page.wait_for_function(says, arg=words)
 
     reads("The model reads a 4")
     area = canvas.bounding_box()
@@ -107,7 +107,7 @@ def test_drawing_by_mouse_and_by_keys(page):
 
     stroke((0.25, 0.2), (0.75, 0.2), (0.45, 0.85))  # the example goes with the first stroke
     reads("The model reads a 7")
-    wait_for(lambda: "read back: 7 (1, 28, 28) 1" in run_cell(page, 1).inner_text(), 20)
+    wait_for(lambda: "read back: 7 (1, 28, 28) 1" in run_cell(page, 1).inner_text())
     if folder := os.environ.get("PAD_SCREENSHOT"):
         page.screenshot(path=folder)
 
@@ -117,7 +117,7 @@ def test_drawing_by_mouse_and_by_keys(page):
     for key in ["ArrowUp"] * 8 + [" "] + ["ArrowDown"] * 16 + [" "]:  # a stroke straight down
         page.keyboard.press(key)
     reads("The model reads a 1")
-    wait_for(lambda: "read back: 1" in run_cell(page, 1).inner_text(), 20)
+    wait_for(lambda: "read back: 1" in run_cell(page, 1).inner_text())
     canvas.focus()
     page.keyboard.press("Delete")
     reads("Draw a digit.")

@@ -39,7 +39,7 @@ def write(page, number, text):
 def read_output(page, number, words):
     """What a cell shows once it holds these words."""
     output = run_cell(page, number)
-    wait_for(lambda: output.count() and words in output.inner_text(timeout=2000), 60)
+    wait_for(lambda: output.count() and words in output.inner_text(timeout=2000))
     return output.inner_text()
 
 
