@@ -8,7 +8,7 @@ import matplotlib.pyplot as plt
 
 from vit_tutorial import data, files, plots, speed
 
-from .sections import SECTIONS, about, milliseconds, scripts_section, table
+from .tables import SECTIONS, about, milliseconds, scripts_section, table
 
 HERE = Path(__file__).parent  # where the page lies
 PEERS = ("torchvision", "timm", "transformers", "vit-pytorch", "einsum")

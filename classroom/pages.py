@@ -57,7 +57,7 @@ def site(lessons: list[Path], folder: Path, edition: Callable[[Path], NotebookNo
         )
         (folder / f"{stem}.html").write_text(page, encoding="utf-8")
         contents.append(introduction(stem, notebooks[stem], titles, found))
-        entries += sections(stem, page)
+        entries += search_entries(stem, page)
         players.update(live)
     _write_the_rest(folder, contents, entries, players)
 
@@ -76,7 +76,7 @@ def introduction(stem: str, notebook: NotebookNode, titles: dict[str, str], foun
     }
 
 
-def sections(stem: str, page: str) -> list[list[str]]:
+def search_entries(stem: str, page: str) -> list[list[str]]:
     """What the search goes through: page and anchor, heading and text, one entry for each heading of a page."""
     body = re.search(r"<article>(.*)</article>", page, re.DOTALL)[1]
     chunks = re.split(r'(?=<h[1-3] id=")', body)[1:]

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from benchmarks import mnist_minute as minute
-from benchmarks import page, sections
+from benchmarks import page, tables
 from benchmarks import speed as bench
 from vit_tutorial import ViT, ViTConfig, count_macs, count_parameters, data, plots
 
@@ -139,7 +139,7 @@ def test_the_minutes_section_says_how_many_runs_got_there():
     runs = [
         [{"seconds": s / 2, "accuracy": a - 0.01}, {"seconds": s, "accuracy": a}] for s, a in ((40, 0.992), (60, 0.98))
     ]
-    _, lines = sections.minute_section({"machine": machine, "goal": {"epochs": 2}, "runs": {"one": runs}})
+    _, lines = tables.minute_section({"machine": machine, "goal": {"epochs": 2}, "runs": {"one": runs}})
     assert "| one | 98.60 ± 0.85 % | 1 of 2, in 40 to 40 s |" in lines
 
 
@@ -153,5 +153,5 @@ def test_a_rung_that_a_machine_lacks_is_left_open():
         "pictures": {k: v for k, v in pictures.items() if k != "compiled"},
         "seconds": seconds,
     }
-    _, lines = sections.ladder_section({"machines": both})
+    _, lines = tables.ladder_section({"machines": both})
     assert "| compiled | 4 (8.0) |  |" in lines and "| flash | 0 (3.0) | 0 (3.0) |" in lines

@@ -11,7 +11,7 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from vit_tutorial import VARIANTS, ViT, ViTConfig, count_macs, count_parameters, data, planner, vit
-from vit_tutorial.planner import Machine, memory, plan, seconds
+from vit_tutorial.planner import Machine, epoch_seconds, memory, plan
 from vit_tutorial.speed import PeakMemory
 from vit_tutorial.train import Recipe, train_step
 
@@ -93,7 +93,7 @@ def test_published_compute_and_times():
         assert forward_and_backward / 1e18 == pytest.approx(row["exaflop"], rel=0.025)
     for row in known["time"]:
         perfect = Machine(1e12, row["flops"], utilisation=1.0)
-        hours = seconds(VARIANTS[row["variant"]], row["images"] * row["epochs"], 4096, perfect) / 3600
+        hours = epoch_seconds(VARIANTS[row["variant"]], row["images"] * row["epochs"], 4096, perfect) / 3600
         assert 0.12 < hours / row["device_hours"] < 0.45
     for row in known["memory"]:
         assert row["formula"] == memory(VARIANTS[row["variant"]], row["batch"], row["precision"]).peak
@@ -103,14 +103,14 @@ def test_published_compute_and_times():
 def test_time_by_hand():
     machine, P = Machine(80e9, 100e12, 0.5, 2e9), count_parameters(B)
     alone = 6 * count_macs(B) * 1000 / 50e12
-    assert seconds(B, 1000, 100, machine) == pytest.approx(alone)
+    assert epoch_seconds(B, 1000, 100, machine) == pytest.approx(alone)
     one_way = 3 / 4 * 4 * P / 2e9 * 10  # ten steps
-    assert seconds(B, 1000, 100, machine, 4) == pytest.approx(alone / 4 / 3 + 2 * one_way)
-    assert seconds(B, 1000, 100, machine, 4, "bfloat16") == pytest.approx(alone / 4 / 3 + one_way)
-    assert seconds(B, 1000, 100, machine, 4, sharded=True) == pytest.approx(3 * one_way)
-    assert seconds(B, 1000, 100, machine, 4, sharded=True, pieces=5) == pytest.approx(15 * one_way)
-    assert seconds(B, 1000, 100, machine, 4, pieces=5) == pytest.approx(alone / 4 * 13 / 15 + 2 * one_way)
-    assert seconds(B, 1000, 100, replace(machine, link=math.inf), 4) == pytest.approx(alone / 4)
+    assert epoch_seconds(B, 1000, 100, machine, 4) == pytest.approx(alone / 4 / 3 + 2 * one_way)
+    assert epoch_seconds(B, 1000, 100, machine, 4, "bfloat16") == pytest.approx(alone / 4 / 3 + one_way)
+    assert epoch_seconds(B, 1000, 100, machine, 4, sharded=True) == pytest.approx(3 * one_way)
+    assert epoch_seconds(B, 1000, 100, machine, 4, sharded=True, pieces=5) == pytest.approx(15 * one_way)
+    assert epoch_seconds(B, 1000, 100, machine, 4, pieces=5) == pytest.approx(alone / 4 * 13 / 15 + 2 * one_way)
+    assert epoch_seconds(B, 1000, 100, replace(machine, link=math.inf), 4) == pytest.approx(alone / 4)
 
 
 def test_a_plan_is_the_smallest_that_fits_and_is_in_time():
@@ -123,7 +123,7 @@ def test_a_plan_is_the_smallest_that_fits_and_is_in_time():
         bigger = memory(config, share + 1, "autocast", found.devices, found.sharded)
         assert bigger.peak > 0.9 * 16e9 or found.pieces == 1 or (share + 1) * found.devices > batch or share > 3
         for fewer in (n for n in range(1, found.devices) if batch % n == 0):
-            assert seconds(config, 1_281_167, batch, machine, fewer, "autocast") > 3600 * hours
+            assert epoch_seconds(config, 1_281_167, batch, machine, fewer, "autocast") > 3600 * hours
     assert plan(H, 1_281_167, 64, replace(machine, memory=8e9)).sharded  # 12.7 GB under DDP, on however many
 
 

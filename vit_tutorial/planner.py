@@ -73,7 +73,7 @@ def memory(
     )
 
 
-def seconds(
+def epoch_seconds(
     config: ViTConfig,
     images: int,
     batch: int,
@@ -126,7 +126,7 @@ def plan(
             for pieces in divisors(batch // devices):
                 need = memory(config, batch // devices // pieces, precision, devices, sharded)
                 if need.peak <= 0.9 * machine.memory:
-                    time = seconds(config, images, batch, machine, devices, precision, sharded, pieces)
+                    time = epoch_seconds(config, images, batch, machine, devices, precision, sharded, pieces)
                     if time <= 3600 * hours:
                         return Plan(devices, sharded, pieces, need, time)
                     best = min(best, time)

@@ -113,7 +113,7 @@ def curves(x: Sequence[float], lines: dict[str, list[float]], xlabel: str, ylabe
     x, lines = _numbers("x", x, 1), {label: _numbers(label, y, 1) for label, y in lines.items()}
     if not 1 <= len(lines) <= 36:  # a 37th would look like the first
         raise ValueError(f"lines: expected 1 to 36, got {len(lines)}")
-    logged = [x] * ("x" in log) + [*lines.values()] * ("y" in log)
+    logged = [*([x] if "x" in log else []), *(lines.values() if "y" in log else [])]
     if set(log) - {"x", "y"} or any(values.min() <= 0 for values in logged):  # would be left out
         raise ValueError(f"log: expected x, y or xy, and there only numbers above 0, got {log!r}")
     figure, ((axis,),) = canvas(1, 1, 6.5, 3.4)

@@ -29,9 +29,12 @@ def convert(tensors: dict[str, Tensor], own: dict[str, Tensor], names: dict[str,
     silent = {first.dtype, torch.float32} if first.dtype == torch.float64 else {first.dtype}
     stored = {tensor.dtype for tensor in tensors.values()} - silent
     tensors |= {name: tensor.to(first.dtype) for name, tensor in tensors.items()}
-    notes = [f"stored in {', '.join(sorted(map(str, stored)))}, converted to {first.dtype}"] * bool(stored)
-    broken = [names[name] for name, tensor in tensors.items() if not tensor.isfinite().all()]
-    return notes + [f"{', '.join(broken[:3])}: not finite, a NaN or an infinity is in it"] * bool(broken)
+    notes = []
+    if stored:
+        notes.append(f"stored in {', '.join(sorted(map(str, stored)))}, converted to {first.dtype}")
+    if broken := [names[name] for name, tensor in tensors.items() if not tensor.isfinite().all()]:
+        notes.append(f"{', '.join(broken[:3])}: not finite, a NaN or an infinity is in it")
+    return notes
 
 
 def add_biases(tensors: dict[str, Tensor], own: dict[str, Tensor]) -> list[str]:

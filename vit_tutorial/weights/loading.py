@@ -172,5 +172,6 @@ def other_spelling(tensors: dict[str, Tensor], notes: list[str]) -> dict[str, Te
     if tensors.pop("mask_token", None) is not None:
         notes.append("the mask token, which a forward pass never uses, is left out")
     pairs = [(".gamma_1", ".ls1.gamma"), (".gamma_2", ".ls2.gamma")]
-    pairs += [("register_tokens", "reg_token")] * ("register_tokens" in tensors)
+    if "register_tokens" in tensors:
+        pairs.append(("register_tokens", "reg_token"))
     return {their_name(name, pairs): tensor for name, tensor in tensors.items()}

@@ -1,4 +1,4 @@
-"""The shorter sections of benchmarks/README.md, from what is stored in benchmarks/results."""
+"""The shorter tables of benchmarks/README.md, from what is stored in benchmarks/results."""
 
 import re
 import statistics
