@@ -99,6 +99,7 @@ def test_a_lesson_runs_where_there_is_a_second_device(number, run_lesson):
     assert int(re.search(r"(\d+) operations elsewhere", done.stdout)[1]) > 100
 
 
+@pytest.mark.long  # in short: the next one
 def test_a_lesson_that_forgets_to_move_its_images_fails(run_lesson):
     moved = re.compile(r"^(images = data\.batch\(.+\))\.to\(device\)$", re.M)
     done = run_lesson("07", lambda source: moved.sub(r"\1", source))

@@ -18,7 +18,7 @@ from vit_tutorial.checks.observe import numbers
 # --- wrong classes: the package's, with another forward or other parameters ---
 
 
-@pytest.mark.parametrize(("number", "name", "wrong", "words"), MISTAKES)
+@pytest.mark.parametrize(("number", "name", "wrong", "words"), sorted(MISTAKES, key=lambda row: row[1]))
 def test_a_known_mistake_is_named(number, name, wrong, words, capsys):
     with pytest.raises(AssertionError, match=words):
         getattr(checks, name)(wrong)

@@ -1,4 +1,4 @@
-"""The pages and the slides of all lessons, made once, and a browser that reads them from the disk."""
+"""The pages or the slides of all lessons, made once, and a browser that reads them from the disk."""
 
 import shutil
 
@@ -10,13 +10,12 @@ from classroom.lessons import chosen
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
 
-@pytest.fixture(scope="session")
-def made(tmp_path_factory):
-    """A folder with `pages` and `slides` of all lessons."""
+@pytest.fixture(scope="module")
+def made(tmp_path_factory, request):
+    """A folder with what a module's PART names, `pages` or `slides`, of all lessons."""
     folder = tmp_path_factory.mktemp("classroom")
-    for module, name in ((pages, "pages"), (slides, "slides")):
-        (folder / name).mkdir()
-        module.make(chosen([]), folder / name)
+    (folder / request.module.PART).mkdir()
+    {"pages": pages, "slides": slides}[request.module.PART].make(chosen([]), folder / request.module.PART)
     return folder
 
 

@@ -18,10 +18,12 @@ from classroom.mathml import mathml
 
 EDITIONS = ("with-solutions", "students")
 LESSONS = [path.stem for path in chosen([])]
+PART = "pages"  # of what a class gets
+LONG = pytest.mark.long
 LOOKS = {"light": ("light", 1280), "dark": ("dark", 1280), "narrow": ("light", 390)}
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def soups(made):
     """Every page of both editions, parsed, by edition and name."""
     found = {edition: sorted((made / "pages" / edition).glob("*.html")) for edition in EDITIONS}
@@ -188,19 +190,18 @@ def test_the_site_is_walked_link_by_link_and_fits_a_narrow_window(page, made):
 
 
 @pytest.mark.parametrize("look", LOOKS)
-def test_axe_finds_nothing_serious(page, made, look):
+@pytest.mark.parametrize(
+    "name", ["04_attention", *(pytest.param(n, marks=pytest.mark.long) for n in ("index", "09_interpret"))]
+)
+def test_axe_finds_nothing_serious(page, made, look, name):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is not installed")
     scheme, width = LOOKS[look]
     page.emulate_media(color_scheme=scheme)
     page.set_viewport_size({"width": width, "height": 844})
-    for name in ("index", "04_attention", "09_interpret"):
-        page.goto(f"{(made / 'pages' / 'with-solutions' / name).as_uri()}.html")
-        page.eval_on_selector_all("details", "all => all.slice(0, 8).forEach(one => one.open = true)")
-        violations = (
-            axe.Axe().run(page, options={"preload": False, "resultTypes": ["violations"]}).response["violations"]
-        )
-        serious = [(v["id"], v["nodes"][0]["html"]) for v in violations if v["impact"] in ("serious", "critical")]
-        assert serious == [], f"{name}, {look}"
+    page.goto(f"{(made / 'pages' / 'with-solutions' / name).as_uri()}.html")
+    page.eval_on_selector_all("details", "all => all.slice(0, 8).forEach(one => one.open = true)")
+    violations = axe.Axe().run(page, options={"preload": False, "resultTypes": ["violations"]}).response["violations"]
+    assert [(v["id"], v["nodes"][0]["html"]) for v in violations if v["impact"] in ("serious", "critical")] == []
 
 
 def test_search_finds_a_word_and_goes_there(page, made):

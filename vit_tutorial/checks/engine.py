@@ -42,6 +42,8 @@ class Exercise:
         more: answer -> further statements, and whether they hold.
     """
 
+    asked: "Exercise | None" = None  # the last one that looked at an answer: it alone keeps what it has seen
+
     def __init__(
         self,
         solution: Callable,
@@ -146,6 +148,10 @@ class Exercise:
 
     def diagnose(self, answer: Callable) -> list[str]:
         """What is wrong with an answer, a sentence each; nothing if it is right."""
+        if Exercise.asked and Exercise.asked is not self:
+            Exercise.asked.memory.clear()
+            Exercise.asked.built.clear()
+        Exercise.asked = self
         if unfit := describe.unfit(self, answer):
             return [unfit]
         alias = made(self, answer, 0).alias if self.is_class else {}
@@ -209,7 +215,7 @@ def first_type(seen: Iterable[Fact]) -> tuple[type, torch.dtype | None]:
     return type(value), getattr(value, "dtype", None)
 
 
-@functools.lru_cache(4096)  # all pairs of one exercise, not those of seventy-five
+@functools.lru_cache(1024)  # most are asked for twice in a row, and tens of thousands would stay
 def compiled(source: str) -> Any:
     """Its code, or None where two edits together are no Python."""
     try:
