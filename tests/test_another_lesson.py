@@ -80,7 +80,7 @@ def test_it_is_complete(copy):
     done = run(copy, "-c", f"from tools import readme; readme.update(); import pytest; exit(pytest.main({arguments}))")
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     assert "[15_again](notebooks/15_again.ipynb)" in (copy / "README.md").read_text()
-    assert int(re.search(r"(\d+) passed", done.stdout)[1]) > 50
+    assert int(re.search(r"(\d+) passed", done.stdout)[1]) >= 50
 
 
 @pytest.mark.long
