@@ -65,10 +65,10 @@ def too_long(*_) -> None:
 
 @contextmanager
 def refused(words: str | None, *things: object, error: type | tuple = NAMED) -> Iterator[None]:
-    """What is done within is refused with one of the `words`, within a minute, and changes none of the `things`."""
+    """What is done within is refused with one of the `words`, within ten minutes, and changes none of the `things`."""
     before = [state(thing) for thing in (*things, None)]
     signal.signal(signal.SIGALRM, too_long)
-    signal.alarm(60)  # a pipe is never read to its end
+    signal.alarm(600)  # a pipe is never read to its end
     try:
         with pytest.raises(error, match=words):
             yield
