@@ -10,7 +10,6 @@ import nbval.kernel
 import pytest
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
-os.environ.setdefault("MALLOC_MMAP_THRESHOLD_", str(2**22))  # glibc gives larger tensors back: a worker stays small
 os.environ.pop("MPLBACKEND", None)  # "agg" would silence the lessons' figures
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # or hundreds of processes compile all of PyTorch's Python anew
 os.environ.setdefault("ACCELERATE_USE_CPU", "true")  # bit for bit is promised for the CPU; "false" tries a GPU
