@@ -11,7 +11,7 @@ from nbgrader.converters import GenerateAssignment
 from .grading import convert
 from .lessons import alone, read
 
-CONFIG = '''"""nbgrader's settings for this course: vit_tutorial/classroom/grading.py says what and why."""
+CONFIG = '''"""nbgrader's settings for this course: classroom/grading.py says what and why."""
 
 from classroom.grading import configure
 

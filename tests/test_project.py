@@ -192,7 +192,7 @@ def test_wheel_carries_code_and_data_and_works_elsewhere(tmp_path):
     read = set(re.findall(r'\bdata\.result\("(\w+)"\)', "\n".join(code)))
     results = {name for name in names if name.startswith("vit_tutorial/_data/results/")}
     assert results == {f"vit_tutorial/_data/results/{name}.json" for name in read} and len(read) >= 10
-    assert not [name for name in names if name.startswith(("notebooks", "tests", "benchmarks", "tools"))]
+    assert not [name for name in names if name.startswith(("notebooks", "tests", "benchmarks", "tools", "classroom"))]
     check = (
         "import vit_tutorial; from vit_tutorial import data;"
         "assert 'site' in vit_tutorial.__file__ and '_data' in str(data.FOLDER);"
