@@ -8,7 +8,8 @@ from einops import rearrange
 from torch import nn
 
 import vit_tutorial as vt
-from tests.checks.right import RIGHT
+from tests.checks.right import RIGHT, typed
+from vit_tutorial.checks.seal import borrowed
 
 
 def wrong_confusion(labels, predictions, C):
@@ -27,6 +28,7 @@ def wrong_rollout(maps):
 
 def subclass(base, forward=None, init=None):
     """`base` with another forward, and with `init(self)` after its own constructor."""
+    base = typed(base) if borrowed(base) else base
 
     class Wrong(base):
         def __init__(self, *args):

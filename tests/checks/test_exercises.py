@@ -12,8 +12,8 @@ from torch import nn
 from tests.checks.odd_answers import ODD, RESULTS
 from tests.checks.right import RIGHT
 from vit_tutorial import checks
-from vit_tutorial.checks.engine import first_type, level
-from vit_tutorial.checks.observe import facts
+from vit_tutorial.checks.compare import first_type, level
+from vit_tutorial.checks.facts import facts
 
 
 def test_the_right_answer_passes_in_one_line_and_leaves_the_random_state_alone(exercise, capsys):
@@ -44,12 +44,12 @@ def test_an_answer_that_overwrites_its_arguments_spoils_no_later_check(exercise)
                 argument.mul_(0)
         return arguments[0]
 
-    class Overwrites(exercise.solution if exercise.is_class else nn.Module):
+    class Overwrites(exercise.of(exercise.source) if exercise.is_class else nn.Module):
         def forward(self, *arguments):
             return overwrites(*arguments)
 
     list(facts(exercise, Overwrites if exercise.is_class else overwrites))
-    exercise(exercise.solution)
+    exercise(exercise.of(exercise.source))
     exercise(RIGHT[exercise.name])
 
 

@@ -10,9 +10,9 @@ import pytest
 from tests.lessons.test_namespaces import namespace
 from tools.lesson import LESSONS
 from vit_tutorial import checks
+from vit_tutorial.checks.compare import level
 from vit_tutorial.checks.describe import unfit
-from vit_tutorial.checks.engine import level
-from vit_tutorial.checks.observe import facts
+from vit_tutorial.checks.facts import facts
 
 
 def graded(path) -> list[str]:

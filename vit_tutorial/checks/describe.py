@@ -89,7 +89,7 @@ def stopped(error: Exception, exercise, answer: Callable) -> str:
         hint = " A sum or a mean drops its axis: is keepdim=True missing?"
     elif "invalid for input of size" in text:
         hint = " A reshape needs as many numbers as there are: is a size fixed, or a square taken for granted?"
-    return f"your code stopped{place} with {type(error).__name__}: {text}.{hint}".replace("..", ".")
+    return f"your code stopped{place} with {type(error).__name__}: {text.removesuffix('.')}.{hint}"
 
 
 def beside(got: Sequence[Fact], candidate: Iterable[Fact]) -> list[str]:

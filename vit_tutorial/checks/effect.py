@@ -7,6 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from .again import redrawn
+from .facts import copied
 from .observe import Fact, attempt, fill, made, same, same_gradients
 
 
@@ -14,23 +16,25 @@ def once(exercise, answer: Callable, case: int, seed: int) -> Any:
     """The result of a case, with random numbers of this seed."""
     arguments = exercise.cases[case]
     if exercise.is_class:
-        return attempt(made(exercise, answer, case).module.eval(), *copies(arguments[1]), seed=seed)
-    return attempt(exercise.run, answer, *copies(arguments), seed=seed)
-
-
-def copies(arguments: Sequence) -> list:
-    """Arguments that an answer may change."""
-    return [x.clone() if isinstance(x, Tensor) else x for x in arguments]
+        return attempt(made(exercise, answer, case).module.eval(), *map(copied, arguments[1]), seed=seed)
+    return attempt(exercise.run, answer, *map(copied, arguments), seed=seed)
 
 
 def others(name: str, value: Any) -> Iterator[tuple[str, Any]]:
     """Other values that an argument could have; a config's fields one by one."""
     if isinstance(value, Tensor) and value.dtype == torch.bool:
         yield name, ~value
-    elif isinstance(value, Tensor) and value.is_floating_point():
-        yield name, 1.5 * value.flip(-1) + 0.25
+    elif isinstance(value, Tensor):
+        if value.is_floating_point():
+            yield name, 1.5 * value.flip(-1) + 0.25
+        else:
+            yield name, value.max() - value
+        for seed in range(4):  # what comes back may be coarse, such as a share of right pictures
+            yield name, redrawn(value, seed)
     elif isinstance(value, int | float) and not isinstance(value, bool):
-        yield name, 2 * value
+        yield from ((name, new) for new in (2 * value, value / 2, value + 1, value - 1) if type(new) is type(value))
+        if isinstance(value, int) and value % 2 == 0:
+            yield name, value // 2
     elif isinstance(value, tuple):
         yield name, value[::-1]
     elif dataclasses.is_dataclass(value):
@@ -42,15 +46,17 @@ def others(name: str, value: Any) -> Iterator[tuple[str, Any]]:
 def without_effect(exercise, answer: Callable, got: Sequence[Fact]) -> list[str]:
     """Arguments, fields of a config and parameters whose change changes nothing, though it should."""
 
+    solution = exercise.of(exercise.source)
+
     def change_counts(act: Callable[[Callable, Any], Any], before: Any, after: Any) -> bool | None:
         """Whether it does for the answer; None where it need not."""
-        mine, ours = ([attempt(act, one, x) for x in (before, after)] for one in (answer, exercise.solution))
+        mine, ours = ([attempt(act, one, x) for x in (before, after)] for one in (answer, solution))
         if any(isinstance(x, Exception) for x in [*mine, *ours]) or same(*ours):
             return None
         return not same(*mine)
 
     def call(one: Callable, case: Sequence) -> Any:
-        return exercise.run(one, *copies(case))
+        return exercise.run(one, *map(copied, case))
 
     def call_scaled(one: Callable, name: str) -> Any:
         arguments, inputs, *_ = exercise.cases[0]
@@ -58,14 +64,14 @@ def without_effect(exercise, answer: Callable, got: Sequence[Fact]) -> list[str]
         fill(module)
         for own, parameter in module.named_parameters():
             parameter.data *= 1.5 if own == name else 1.0
-        return module(*copies(inputs))
+        return module(*map(copied, inputs))
 
     seen: dict[str, list[bool]] = {}
     arrived = next((fact.value for fact in got if fact.kind == "gradient"), {})
     for name, value in arrived.items() if isinstance(arrived, dict) else ():
         if exercise.is_class and same_gradients({"": value}, {"": torch.zeros(())}):
             seen[name] = [change_counts(call_scaled, "", name)]
-    for case in [] if exercise.is_class else exercise.cases:
+    for case in [] if exercise.is_class else [*exercise.cases, *exercise.again.cases]:
         for i, value in enumerate(case):
             for name, other in others(exercise.names[i], value):
                 seen.setdefault(name, []).append(change_counts(call, case, [*case[:i], other, *case[i + 1 :]]))

@@ -10,15 +10,19 @@ import inspect
 import itertools
 import textwrap
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
 from torch import nn
 
 from . import describe, mistakes
-from .observe import COMPUTED, Fact, Made, agree, facts, finite, made, tensors
+from .again import again, computed
+from .compare import first_type, level, only_stops, stops, wrong_in
+from .facts import facts
+from .observe import Fact, Made, agree, finite, made, tensors
 from .relation import transformed
+from .seal import BORROWED, Borrowed, borrowed, sealed
 
 
 class Wrong(AssertionError):
@@ -40,6 +44,7 @@ class Exercise:
         gradients: whether they must arrive at inputs and parameters.
         start: for a class, module -> statements about its start values, and whether they hold.
         more: answer -> further statements, and whether they hold.
+        others: cases that a sentence must hold for, too, where other random numbers in `cases` make no sense.
     """
 
     asked: "Exercise | None" = None  # the last one that looked at an answer: it alone keeps what it has seen
@@ -53,8 +58,10 @@ class Exercise:
         gradients: bool = True,
         start: Callable[[nn.Module], dict[str, bool]] = finite,
         more: Callable[[Callable], dict[str, bool]] | None = None,
+        others: Sequence[tuple] = (),
     ):
         self.solution, self.cases, self.gradients, self.start, self.more = solution, cases, gradients, start, more
+        self.others = others
         self.is_class = isinstance(solution, type)
         self.run = run or (lambda answer, *arguments: answer(*arguments))
         target = run or (solution.forward if self.is_class else solution)
@@ -76,7 +83,7 @@ class Exercise:
     @functools.cache  # noqa: B019 - an exercise lives as long as the process
     def wanted(self, case: int) -> dict[str, tuple[int, ...]]:
         """The solution's parameters by name: their shapes."""
-        model = self.solution(*self.cases[case][0])
+        model = self.of(self.source)(*self.cases[case][0])
         return {name: tuple(value.shape) for name, (*_, value) in tensors(model).items()}
 
     def of(self, source: str) -> Callable:
@@ -123,6 +130,11 @@ class Exercise:
             found.append("parts" if self.is_class and not level(one, right[:1]) else beside)
         return found
 
+    @functools.cached_property
+    def again(self) -> "Exercise":
+        """Itself with other numbers and sizes: two that agree by chance on the cases part there."""
+        return again(self)
+
     def pairs(self, worth: Callable[[int, int], bool] = lambda i, j: True) -> Iterator[tuple[list[str], str]]:
         """Sentences and source of two mistakes at once, where both can be made and are worth the look."""
         for (i, a), (j, b) in itertools.combinations(enumerate(self.edits), 2):
@@ -154,14 +166,29 @@ class Exercise:
         Exercise.asked = self
         if unfit := describe.unfit(self, answer):
             return [unfit]
-        alias = made(self, answer, 0).alias if self.is_class else {}
-        got, right = list(facts(self, answer)), list(self.seen(self.source))
-        return describe.renamed(alias) + ([] if level(got, right) == "all" else self.explain(got, right, answer))
+        if borrowed(answer):
+            return [BORROWED]
+        right = list(self.seen(self.source))
+        try:
+            with sealed(self.solution, answer):
+                alias = made(self, answer, 0).alias if self.is_class else {}
+                got = list(facts(self, answer))
+                wrong = [] if level(got, right) == "all" else self.explain(got, right, answer)
+        except Borrowed:
+            return [BORROWED]
+        return describe.renamed(alias) + wrong
 
     def explain(self, got: list[Fact], right: list[Fact], answer: Callable) -> list[str]:
         """The fewest edits that do what the answer does; where there are none, what can be seen."""
         singles = [(edit.sentence, edit(self.source)) for edit in self.edits]
         fits = [level(got, self.seen(source)) for _, source in singles]
+        theirs = [*computed(facts(self.again, answer))]
+
+        def holds(source: str, where: Callable[[int], bool] = lambda case: True) -> bool:
+            """Whether the answer does what an edited solution does on other numbers, too."""
+            both = (filter(lambda fact: where(fact.case), seen) for seen in (theirs, computed(self.again.seen(source))))
+            return level(*both) == "all"
+
         if not level(got, right) and only_stops(got, right):
             # two exceptions may have two causes: they are evidence if all say the same, and not of each case alike
             right_too = any(fact.kind == "result" and not isinstance(fact.value, Exception) for fact in got)
@@ -169,6 +196,7 @@ class Exercise:
             named = [edited for edited, fit in zip(singles, fits, strict=True) if fit and some]
             said = [says for says, source in named if stops(got) == stops(self.seen(source))]
             return said[:1] or describe.difference(self, got, right, answer)
+        fits = [fit if fit and holds(source) else None for fit, (_, source) in zip(fits, singles, strict=True)]
         if "all" in fits:
             return [singles[fits.index("all")][0]]
         if level(got, right):
@@ -183,36 +211,34 @@ class Exercise:
 
         reached = [first_type(self.seen(source)) for source in [self.source, *(source for _, source in singles)]]
         pairs = self.pairs(worth) if first_type(got) in reached else []  # what no single one changes, two do not either
-        both = [says for says, source in pairs if level(got, self.fresh(source)) == "all"]
+        both = [says for says, source in pairs if level(got, self.fresh(source)) == "all" and holds(source)]
         if said := describe.alternatives(both):
             return said
         for (says, source), fit in zip(singles, fits, strict=True):
             if fit:
                 return [says, *describe.beside(got, self.seen(source))]
-        if said := describe.constant(got, right):  # or it would be a mistake's number, times something
+        numbers = [*right, *computed(self.again.seen(self.source))]
+        if said := describe.constant([*got, *theirs], numbers):  # or it would be a mistake's number, times something
             return said
         for says, source in [("", self.source), *singles]:
             if seen := transformed(self, got, self.seen(source), not says):
-                return [*filter(None, [says]), seen]
-        stopped = {fact.case for fact in got if fact.kind in COMPUTED and isinstance(fact.value, Exception)}
+                more = transformed(self.again, theirs, computed(self.again.seen(source)), not says)
+                if said := [sentence for sentence in seen if sentence in more or not theirs]:
+                    return [*filter(None, [says]), said[0]]
+        stopped, there = (
+            {fact.case for fact in computed(seen) if isinstance(fact.value, Exception)} for seen in (got, theirs)
+        )
         rest, ours = ([fact for fact in seen if fact.case not in stopped] for seen in (got, right))
         for says, source in [("", self.source), *singles] if stopped and rest else []:
             candidate = [fact for fact in self.seen(source) if fact.case not in stopped]  # where it does not stop
-            if level(rest, candidate) == "all" and (not says or level(ours, candidate) != "all"):
-                return [*filter(None, [says]), *describe.difference(self, got, right, answer, stopped)]
+            if level(rest, candidate) != "all" or (says and level(ours, candidate) == "all"):
+                continue
+            if not holds(source, lambda case: case not in there):
+                continue
+            if says and wrong_in(stopped, right, self.seen(source)):  # it may stop for this very reason
+                return [says]
+            return [*filter(None, [says]), *describe.difference(self, got, right, answer, stopped)]
         return describe.difference(self, got, right, answer)
-
-
-def only_stops(got: list[Fact], right: list[Fact]) -> bool:
-    """Whether nothing is wrong but that it stops."""
-    both = itertools.zip_longest(got, right)
-    return all(a and (isinstance(a.value, Exception) or (b and a[:2] == b[:2] and agree(a, b))) for a, b in both)
-
-
-def first_type(seen: Iterable[Fact]) -> tuple[type, torch.dtype | None]:
-    """Type and dtype of the first result."""
-    value = next((fact.value for fact in seen if fact.kind == "result"), None)
-    return type(value), getattr(value, "dtype", None)
 
 
 @functools.lru_cache(1024)  # most are asked for twice in a row, and tens of thousands would stay
@@ -222,18 +248,3 @@ def compiled(source: str) -> Any:
         return compile(source, "<solution>", "exec")
     except SyntaxError:
         return None
-
-
-def stops(seen: Iterable[Fact]) -> list[str]:
-    """What the exceptions say."""
-    return [str(fact.value) for fact in seen if isinstance(fact.value, Exception)]
-
-
-def level(got: Iterable[Fact], candidate: Iterable[Fact]) -> str | None:
-    """Whether two see the same: "all" of it, or at least what is "computed"; stops at the first that differs."""
-    for a, b in itertools.zip_longest(got, candidate):
-        if not (a and b and a[:2] == b[:2]):
-            return None
-        if not agree(a, b):
-            return None if a.kind in COMPUTED else "computed"
-    return "all"

@@ -134,24 +134,24 @@ def places(got: Tensor, want: Tensor) -> list[str]:
     return found
 
 
-def transformed(exercise, got: Sequence[Fact], candidate: Iterable[Fact], solution: bool) -> str | None:
-    """One sentence that says for all cases how the results follow from the candidate's, or none."""
+def transformed(exercise, got: Sequence[Fact], candidate: Iterable[Fact], solution: bool) -> list[str]:
+    """Sentences that say for all cases how the results follow from the candidate's."""
     common: list[str] | None = None
     differing = 0
     for a, b in itertools.zip_longest(got, candidate):
         if a is None or b is None or a[:2] != b[:2]:
-            return None
+            return []
         if a.kind not in COMPUTED:
             break
         if agree(a, b):
             continue
         if a.kind != "result" or isinstance(a.value, Exception) or isinstance(b.value, Exception):
-            return None
+            return []
         differing += 1
         here = relation(a.value, b.value, sizes(exercise, a.case))
         if not solution:  # a shape that no tensor is asked to have explains nothing
             here = [sentence for sentence in here if "shape" not in sentence]
         common = here if common is None else [sentence for sentence in common if sentence in here]
         if not common:
-            return None
-    return common[0] if common and differing > 1 else None  # one case may be a coincidence
+            return []
+    return common if common and differing > 1 else []  # one case may be a coincidence

@@ -3,6 +3,7 @@
 import torch
 from torch import nn
 
+from ....encoder import EncoderBlock
 from ...engine import Exercise
 from ...observe import fill, finite, numbers
 from .solutions import MyBlock, MyMLP, ParallelBlock, ScaledBlock, add_some, my_layer_norm
@@ -10,7 +11,7 @@ from .solutions import MyBlock, MyMLP, ParallelBlock, ScaledBlock, add_some, my_
 
 def second_norm(answer: type[nn.Module]) -> dict[str, bool]:
     """With attention silent, norm2 reads the small input, where its eps shows."""
-    blocks = [kind(6, 2, 8).eval() for kind in (answer, MyBlock)]
+    blocks = [kind(6, 2, 8).eval() for kind in (answer, EncoderBlock)]
     for block in blocks:
         fill(block)
         for name, parameter in block.named_parameters():

@@ -1,0 +1,62 @@
+"""An answer is the learner's own code: neither the exercise's solution nor a class of this package, by any name."""
+
+import contextlib
+import functools
+import inspect
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import CodeType, FunctionType
+
+PACKAGE = str(Path(__file__).parents[1])
+BORROWED = "this runs code of the course's own. The exercise asks for yours."
+
+
+class Borrowed(BaseException):
+    """Code of ours was called; no Exception, so that an answer's `except Exception` lets it through."""
+
+
+def trap(code: CodeType) -> CodeType:
+    """Code that only raises Borrowed; a function takes it in place of its own if it has the same free variables."""
+    free, space = ", ".join(code.co_freevars), {}
+    lines = [
+        f"def outer({free}):",
+        "    def inner(*_, **__):",
+        f"        from {__name__} import Borrowed",  # its globals are the solution's
+        f"        raise Borrowed({free})",
+        "    return inner",
+    ]
+    exec("\n".join(lines), space)
+    return space["outer"](*code.co_freevars).__code__
+
+
+def functions(thing: Callable) -> list[FunctionType]:
+    """A function, or a class's own methods."""
+    held = vars(thing).values() if isinstance(thing, type) else [thing]
+    return [f for f in map(inspect.unwrap, held) if inspect.isfunction(f)]
+
+
+def ours(function: FunctionType) -> bool:
+    return function.__code__.co_filename.startswith(PACKAGE)
+
+
+def borrowed(answer: Callable) -> bool:
+    """Whether the answer itself is code of this package."""
+    while isinstance(answer, functools.partial):
+        answer = answer.func
+    return any(map(ours, functions(answer.forward if hasattr(answer, "forward") else answer)))
+
+
+@contextlib.contextmanager
+def sealed(solution: Callable, answer: Callable) -> Iterator[None]:
+    """What raises Borrowed when it is called: the solution, and what the answer has inherited from this package."""
+    classes = [*getattr(solution, "__mro__", ()), *getattr(answer, "__mro__", ())]
+    inherited = [f for one in {*classes} for f in functions(one) if f.__name__ == "forward" and ours(f)]
+    held = inherited if classes else functions(solution)
+    codes = [f.__code__ for f in held]
+    try:
+        for function, code in zip(held, codes, strict=True):
+            function.__code__ = trap(code)
+        yield
+    finally:
+        for function, code in zip(held, codes, strict=True):
+            function.__code__ = code
