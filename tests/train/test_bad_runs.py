@@ -151,6 +151,12 @@ def test_fit_says_that_everything_is_frozen():
         fit(model, IMAGES, LABELS, RECIPE)
 
 
+def test_an_epoch_with_another_models_optimizer_is_refused():
+    optimizer = torch.optim.SGD(tiny().parameters(), 0.1)
+    with refused("^optimizer: expected one of this model's parameters", model := tiny(), error=ValueError):
+        train.train_epoch(model, optimizer, IMAGES, LABELS, RECIPE, 0)
+
+
 def test_images_with_a_gradient_get_none():
     images = IMAGES.clone().requires_grad_()
     fit(tiny(), images, LABELS, RECIPE)

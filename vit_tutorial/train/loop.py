@@ -60,9 +60,11 @@ def train_epoch(
 
     Epochs count from 0. This process trains on its `share` of each batch, by default on all of it. Images on another
     device than the model stay there; only this process's share of them is copied. Raises FloatingPointError if a loss
-    or a parameter is not finite.
+    or a parameter is not finite, ValueError if `optimizer` has none of the model's parameters.
     """
-    device = next(model.parameters()).device
+    own, device = {id(p) for p in model.parameters()}, next(model.parameters()).device
+    if not any(id(p) in own for group in optimizer.param_groups for p in group["params"]):
+        raise ValueError("optimizer: expected one of this model's parameters, got another model's")
     order, offsets = (part[:, share] for part in draw(len(images), recipe, epoch))
     steps, losses, here = len(order), [], images.device == device
     if not here:  # (steps, B, C, H, W): there, a batch lies where its step looks for it
