@@ -77,9 +77,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             time.sleep(30)  # all processes find the same: the launcher ends this one after the first has said it
         parser.exit(1, f"process {local}: {error}\n" if local != "0" else f"{error}\n")
     except KeyboardInterrupt:
-        parser.exit(
-            130, None if local != "0" else f"stopped; the same line goes on from the last checkpoint in {folder}\n"
-        )
+        said = f"stopped; the same line goes on from the last checkpoint in {folder}\n"
+        parser.exit(130, said if local == "0" else None)
     print(f"{folder}: test accuracy {history[-1]['test_accuracy']:.4f} after {recipe.epochs} epochs")
 
 

@@ -92,10 +92,10 @@ def fit(model: ViT, images: Tensor, labels: Tensor, recipe: Recipe, test=None, f
     model is tested on it. With a `folder`, a path, the state is saved there after each epoch; a run that was stopped
     goes on from there and ends with the same parameters as one that was not.
 
-    Raises ValueError if the folder holds anything other than this run or if other processes of it were started with
-    other arguments, BlockingIOError if another run is using it,
-    MemoryError if a batch does not fit into memory, ConnectionError if another process of the run has ended, and
-    FloatingPointError if the loss or a parameter is no longer finite; the last good checkpoint, if any, is then kept.
+    Raises ValueError if the folder holds anything other than this run or another process of it has other arguments,
+    BlockingIOError if another run is using the folder, MemoryError if a batch does not fit into memory,
+    ConnectionError if another process of the run has ended, and FloatingPointError if the loss or a parameter is no
+    longer finite; the last good checkpoint, if any, is then kept.
     """
     check_run(model, images, labels, recipe, test)
     with started(model, images, labels, recipe, folder) as run:

@@ -81,10 +81,10 @@ def started(model: ViT, images: Tensor, labels: Tensor, recipe: Recipe, folder: 
     folder = None if folder is None else files.as_path(folder, "folder")
     accelerator = join()
     rank, world = accelerator.process_index, accelerator.num_processes
-    facts = describe(model, recipe, images, labels) if folder or world > 1 else {}
-    if world > 1:
-        check_arguments(accelerator, facts)  # before all else: with other shapes or numbers of steps they would wait
     with failures_named(model, images, recipe, world):
+        facts = describe(model, recipe, images, labels) if folder or world > 1 else {}
+        if world > 1:
+            check_arguments(accelerator, facts)  # before all else: of other shapes, or in other steps, they would wait
         prepared = accelerator.prepare(torch.compile(model) if recipe.compile else model)
         if folder:  # only now have all processes the start of the first
             facts["model"]["start_crc32"] = files.checksum(model.state_dict(), {})
@@ -97,9 +97,12 @@ def started(model: ViT, images: Tensor, labels: Tensor, recipe: Recipe, folder: 
         check_same(accelerator, history, folder)
         restore(model, optimizer, state)
         if folder and rank == 0:
-            files.write(folder / "run.json", json.dumps(facts, indent=1).encode())
-            if history:  # a process that died between the two has left the table a row behind
-                files.write(folder / "metrics.csv", table_of(history))
+            texts = {"run.json": json.dumps(facts, indent=1).encode()}
+            if history:  # a process that died after its checkpoint has left the table a row behind
+                texts["metrics.csv"] = table_of(history)
+            for name, text in texts.items():
+                if not (folder / name).is_file() or (folder / name).read_bytes() != text:
+                    files.write(folder / name, text)
         steps = len(images) // recipe.batch_size
         with tqdm(total=recipe.epochs * steps, initial=len(history) * steps, unit="step", disable=rank > 0) as bar:
             optimizer.register_step_post_hook(lambda *_: bar.update())
@@ -144,8 +147,7 @@ def owned(folder: Path) -> Iterator[None]:
 
 def table_of(history: list[dict]) -> bytes:
     """The rows as metrics.csv holds them."""
-    table = io.StringIO()
-    writer = csv.DictWriter(table, dict.fromkeys(key for row in history for key in row))
+    writer = csv.DictWriter(table := io.StringIO(), dict.fromkeys(key for row in history for key in row))
     writer.writeheader()
     writer.writerows(history)
     return table.getvalue().encode()
@@ -156,8 +158,7 @@ def describe(model: ViT, recipe: Recipe, images: Tensor, labels: Tensor) -> dict
     crcs = [files.checksum({"": tensor}, {}) for tensor in (images, labels)]
     examples = {"images": len(labels), "images_crc32": crcs[0], "labels_crc32": crcs[1]}
     frozen = [name for name, parameter in model.named_parameters() if not parameter.requires_grad]
-    parts = {"config": asdict(model.config), "recipe": asdict(recipe), "examples": examples}
-    run = parts | {"model": {"frozen": frozen}}
+    run = {"config": asdict(model.config), "recipe": asdict(recipe), "examples": examples, "model": {"frozen": frozen}}
     return json.loads(json.dumps(run, default=float))  # as it comes back from a file: JSON has no tuples
 
 
