@@ -181,7 +181,7 @@ def test_no_photo_and_no_size_has_no_tensor(photo, size):
 
 @pytest.mark.parametrize("mode", ["RGBA", "L", "P", "CMYK"])
 def test_a_photo_of_other_channels_is_named_with_what_to_do(mode):
-    with pytest.raises(ValueError, match=rf'photo: expected mode RGB, got {mode}; photo.convert\("RGB"\)'):
+    with pytest.raises(ValueError, match=rf'photo: expected mode RGB, got {mode}; try photo.convert\("RGB"\)'):
         data.prepare(CAT.convert(mode))
 
 
