@@ -179,6 +179,12 @@ def test_no_photo_and_no_size_has_no_tensor(photo, size):
         data.prepare(photo, size)
 
 
+@pytest.mark.parametrize("mode", ["RGBA", "L", "P", "CMYK"])
+def test_a_photo_of_other_channels_is_named_with_what_to_do(mode):
+    with pytest.raises(ValueError, match=rf'photo: expected mode RGB, got {mode}; try photo.convert\("RGB"\)'):
+        data.prepare(CAT.convert(mode))
+
+
 def test_a_result_that_is_none_is_refused():
     with pytest.raises(FileNotFoundError, match=r"name: no result 'luck'; there are \['ablation', .*'weights'\]"):
         data.result("luck")

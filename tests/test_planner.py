@@ -4,6 +4,7 @@ import json
 import math
 import subprocess
 import sys
+import time
 from dataclasses import fields, replace
 
 import pytest
@@ -140,6 +141,34 @@ def test_what_cannot_be_planned_is_one_line():
         memory(B, 0)
     with pytest.raises(ValueError, match="devices: expected at least 1, got 0"):
         memory(B, 1, devices=0)
+    with pytest.raises(ValueError, match="batch: expected 1 to 4294967296, got 0"):
+        plan(B, 100, 0, Machine(80e9, 65e12))
+
+
+@pytest.mark.parametrize("name", [field.name for field in fields(Machine)])
+@pytest.mark.parametrize("value", [0, -1.0, math.nan, 40])
+def test_a_machine_of_impossible_numbers_is_refused_by_name(name, value):
+    if value == 40 and name != "utilisation":
+        return  # 40 bytes are few, and possible
+    with pytest.raises(ValueError, match=rf"^{name}: expected a number above 0 and at most (1|inf), got {value}"):
+        replace(Machine(80e9, 65e12), **{name: value})
+
+
+@pytest.mark.parametrize("changes", [{"images": -100}, {"batch": 0}, {"devices": -1}, {"pieces": 0}])
+def test_a_time_is_of_one_thing_at_least(changes):
+    words = r"^images, batch, devices, pieces: expected at least 1 of each, got \(.*(-100|0|-1)"
+    with pytest.raises(ValueError, match=words):
+        epoch_seconds(B, machine=Machine(80e9, 65e12), **{"images": 100, "batch": 8} | changes)
+
+
+def test_the_search_ends_at_once_however_large_the_batch():
+    start = time.process_time()
+    with pytest.raises(ValueError, match="batch: expected 1 to 4294967296, got 1000000000000"):
+        plan(B, 10**13, 10**12, Machine(1e3, 1e12))
+    for machine, hours in [(Machine(1e3, 1e12), math.inf), (Machine(80e9, 1e12), 1e-9)]:
+        with pytest.raises(ValueError, match=r"machine: one image|hours: "):
+            plan(B, 10**10, 10**9, machine, hours)
+    assert time.process_time() - start < 5 and planner.divisors(36) == [1, 2, 3, 4, 6, 9, 12, 18, 36]
 
 
 def test_no_term_is_left_out_of_the_peak():

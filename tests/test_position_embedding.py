@@ -40,6 +40,12 @@ def test_sincos2d_refuses_a_width_that_has_no_quarters(embed_dim):
         sincos2d((2, 2), embed_dim)
 
 
+@pytest.mark.parametrize("grid", [(2, 2, 2), (2,)])
+def test_sincos2d_is_of_rows_and_columns(grid):
+    with pytest.raises(ValueError, match="values to unpack"):
+        sincos2d(grid, 8)
+
+
 def by_torchvision(x, old, new):
     return interpolate_embeddings(new[0] * 16, 16, {"encoder.pos_embedding": x})["encoder.pos_embedding"]
 

@@ -95,3 +95,15 @@ def test_views_and_work_in_place_take_no_memory():
         assert memory.now == 4000
         del y
         assert memory.now == 0 and memory.peak == 4000
+
+
+def test_what_grows_in_place_is_counted():
+    outside = torch.empty(10)
+    with speed.PeakMemory() as memory:
+        inside = torch.empty(100)
+        inside.resize_(1000)
+        assert memory.now == memory.peak == 4000
+        torch.add(torch.ones(500), 1, out=outside.resize_(0))
+        assert memory.now == 4000 + 4 * 490
+        del inside, outside
+        assert memory.now == 0 and memory.peak >= 4000 + 4 * 490

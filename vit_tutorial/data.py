@@ -69,6 +69,8 @@ def photo(name: str) -> Image.Image:
 
 def prepare(photo: Image.Image, size: int = 224) -> Tensor:
     """The middle square of an RGB photo, (3, size, size), float32, pixels from -1 to 1. Built in lesson 00."""
+    if photo.mode != "RGB":  # a fourth channel, or none
+        raise ValueError(f'photo: expected mode RGB, got {photo.mode}; try photo.convert("RGB")')
     sides = [side * size // min(photo.size) for side in photo.size]  # the shorter becomes `size`
     photo = photo.resize(sides, Image.Resampling.BILINEAR)
     left, top = (round((side - size) / 2) for side in photo.size)

@@ -86,7 +86,8 @@ def attention_distance(maps: Tensor, patch_size: int, grid: tuple[int, int] | No
     """Mean distance in pixels from a patch to what it looks at: (L, B, h, N, N) -> (L, h).
 
     Paper, figure 11. The class token's row and column are left out; each patch's other weights are scaled to sum to 1.
-    `grid`, (rows, columns) of patches, can be left out if they form a square.
+    `grid`, (rows, columns) of patches, can be left out if they form a square. Registers are not told from patches by
+    their number (16 and 9 are a square of 25): cut them off.
     """
     _, _, _, N, keys = maps.shape
     rows, columns = [math.isqrt(N)] * 2 if grid is None else grid  # with or without a class token

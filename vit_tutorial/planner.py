@@ -17,6 +17,12 @@ class Machine:
     utilisation: float = 0.4  # share of them that training reaches
     link: float = math.inf  # bytes per second between it and the others, in each direction
 
+    def __post_init__(self):
+        for name, value in vars(self).items():
+            most = 1 if name == "utilisation" else math.inf  # 40 would be meant as per cent
+            if not 0 < value <= most:
+                raise ValueError(f"{name}: expected a number above 0 and at most {most}, got {value}")
+
 
 @dataclass(frozen=True)
 class Memory:
@@ -92,6 +98,8 @@ def epoch_seconds(
     for the backward pass, and sums its gradients. A device sends while it computes, so the longer of the two counts:
     the result is a lower bound. `machine.utilisation` is taken as it is, though small pieces reach less.
     """
+    if min(counts := (images, batch, devices, pieces)) < 1:
+        raise ValueError(f"images, batch, devices, pieces: expected at least 1 of each, got {counts}")
     work = 6 * count_macs(config) * images / (devices * machine.flops * machine.utilisation)
     sent = (devices - 1) / devices * BYTES[precision][0] * count_parameters(config)
     once = sent / machine.link * images / batch
@@ -120,9 +128,14 @@ def plan(
     Nine tenths of a device's memory count as usable. Parameters are sharded only where even one image at a time would
     not fit otherwise. If no number of devices will do, a ValueError says whether memory or time is the reason.
     """
+    if not 1 <= batch <= 2**32:  # as in a Recipe; of more, the divisors alone would take minutes
+        raise ValueError(f"batch: expected 1 to {2**32}, got {batch}")
     best = math.inf
     for devices in divisors(batch):
         for sharded in (False, True):
+            need = memory(config, 1, precision, devices, sharded)
+            if need.peak > 0.9 * machine.memory:  # then more at a time do not fit either
+                continue
             for pieces in divisors(batch // devices):
                 need = memory(config, batch // devices // pieces, precision, devices, sharded)
                 if need.peak <= 0.9 * machine.memory:
@@ -139,4 +152,5 @@ def plan(
 
 def divisors(n: int) -> list[int]:
     """The numbers that divide n, the smallest first."""
-    return [d for d in range(1, n + 1) if n % d == 0]
+    small = [d for d in range(1, math.isqrt(n) + 1) if n % d == 0]
+    return sorted({*small, *(n // d for d in small)})

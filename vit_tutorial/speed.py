@@ -83,17 +83,21 @@ class PeakMemory(TorchDispatchMode):
     def __init__(self):
         super().__init__()
         self.now = self.peak = 0
-        self.alive: dict[int, int] = {}  # bytes, by a storage's address
+        self.alive: dict[int, int] = {}  # bytes made inside, by a storage's address
 
     def __torch_dispatch__(self, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+        before = {storage._cdata: storage.nbytes() for storage in storages((args, kwargs))}
         result = func(*args, **(kwargs or {}))
-        given = {storage._cdata for storage in storages((args, kwargs))}
         for storage in storages(result):
             key = storage._cdata
-            if key not in given and key not in self.alive:  # a view, or done in place: no new memory
-                self.alive[key] = storage.nbytes()
-                self.now += self.alive[key]
+            # none for a view, or what is done in place, unless that is resize_ or an `out` that grows
+            more = storage.nbytes() - before.get(key, self.alive.get(key, 0))
+            if more and key not in self.alive:
+                self.alive[key] = 0
                 weakref.finalize(storage, self._gone, key)
+            if more:
+                self.alive[key] += more
+                self.now += more
         self.peak = max(self.peak, self.now)
         return result
 

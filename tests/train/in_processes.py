@@ -72,10 +72,11 @@ def rest(folder: Path) -> None:
         counted(folder / name)
     rank = os.environ["RANK"]
     files.save(folder / f"observed.{rank}", observed(), {})
-    for name, recipe in (("of process", ODD), ("odd", replace(ODD, batch_size=33))):
+    other = replace(ODD, epochs=1 + int(rank), batch_size=32 + int(rank), seed=int(rank))
+    for name, recipe in (("of process", ODD), ("odd", replace(ODD, batch_size=33)), ("other", other)):
         model = small()
         try:
-            fit(model, *digits(70), recipe, folder=folder / f"{name} {rank}")
+            fit(model, *digits(70 + (name == "other") * int(rank)), recipe, folder=folder / f"{name} {rank}")
         except ValueError as error:
             (folder / f"{name} {rank} refused").write_text(str(error))
         assert same(model, small())

@@ -1,5 +1,6 @@
 """What cannot be trained or measured is refused by name before the first step, and nothing has changed."""
 
+import os
 import threading
 
 import pytest
@@ -9,7 +10,7 @@ from torch import nn
 
 from tests.border import IMAGES, INF, INSIDE, LABELS, NAN, TINY, refused, tiny
 from tests.broken_files import NOWHERE, nowhere
-from vit_tutorial import ViT, train
+from vit_tutorial import ViT, files, train
 from vit_tutorial.train import Recipe, evaluate, fit, predict
 from vit_tutorial.train.finetune import probe
 
@@ -103,6 +104,42 @@ def test_somebodys_own_files_are_not_overwritten(name, tmp_path):
         fit(model, IMAGES, LABELS, RECIPE, folder=tmp_path)
 
 
+FAULTS = {"a NaN": NAN, "ctrl-c": KeyboardInterrupt(), "a full disk": OSError(28, "no space")}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_run_that_failed_before_its_first_checkpoint_does_not_block_its_folder(name, tmp_path, monkeypatch):
+    model, fault = tiny(), FAULTS[name]
+    with monkeypatch.context() as patched:
+        if name == "a NaN":
+            model.head.linear.bias.data[0] = fault
+        else:
+            where, real = {"ctrl-c": "write", "a full disk": "save"}[name], files.write
+
+            def fail(path, *rest):
+                if where == "save" or path.name == "metrics.csv":
+                    raise fault
+                return real(path, *rest)
+
+            patched.setattr(files, where, fail)
+        with pytest.raises((FloatingPointError, KeyboardInterrupt, OSError)) as failed:
+            fit(model, IMAGES, LABELS, RECIPE, folder=tmp_path)
+    assert "checkpoint" not in str(failed.value)  # none is kept
+    if name == "ctrl-c":  # between checkpoint and table: it goes on, and the table is whole
+        assert len(fit(tiny(), IMAGES, LABELS, RECIPE, folder=tmp_path)) == 2
+        assert len((tmp_path / "metrics.csv").read_text().splitlines()) == 3
+        return
+    recipe = Recipe(epochs=1, batch_size=8, learning_rate=1e-3)
+    assert len(fit(tiny(), IMAGES, LABELS, recipe, folder=tmp_path)) == 1
+    assert '"learning_rate": 0.001' in (tmp_path / "run.json").read_text()
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self"), reason="no folder in which no file can be made")
+def test_a_folder_that_takes_no_file_is_not_said_to_be_in_use():
+    with refused("folder: no file can be made in '/proc/self'", model := tiny(), error=OSError):
+        fit(model, IMAGES, LABELS, RECIPE, folder="/proc/self")
+
+
 @pytest.mark.parametrize("how", [torch.no_grad, torch.inference_mode, lambda: torch.set_grad_enabled(False)])
 def test_fit_says_that_gradients_are_off(how):
     with how(), refused("^model: expected parameters to train", model := tiny(), error=ValueError):
@@ -112,6 +149,12 @@ def test_fit_says_that_gradients_are_off(how):
 def test_fit_says_that_everything_is_frozen():
     with refused("^model: expected parameters to train", model := tiny().requires_grad_(False), error=ValueError):
         fit(model, IMAGES, LABELS, RECIPE)
+
+
+def test_an_epoch_with_another_models_optimizer_is_refused():
+    optimizer = torch.optim.SGD(tiny().parameters(), 0.1)
+    with refused("^optimizer: expected one of this model's parameters", model := tiny(), error=ValueError):
+        train.train_epoch(model, optimizer, IMAGES, LABELS, RECIPE, 0)
 
 
 def test_images_with_a_gradient_get_none():

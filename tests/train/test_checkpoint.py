@@ -129,7 +129,7 @@ def test_a_loss_that_is_not_finite_stops_the_run_and_keeps_the_last_checkpoint(t
         return real(*arguments) * (float("nan") if step == 18 else 1.0)
 
     monkeypatch.setattr(loop, "train_step", nan_at_17)
-    with pytest.raises(FloatingPointError, match="loss: nan at step 17; the last checkpoint is kept"):
+    with pytest.raises(FloatingPointError, match=r"loss: nan at step 17; .*; the last checkpoint is kept"):
         fit(small(), *digits(), QUICK, folder=tmp_path)
     rows = fit(small(), *digits(), QUICK, folder=tmp_path)  # ten steps an epoch: the first was saved, and is taken up
     assert len(rows) == 3 and step == 20 + 20

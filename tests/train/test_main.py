@@ -109,6 +109,21 @@ def test_a_bad_value_is_named_in_the_last_line_and_nothing_is_written(flag, valu
     assert [path.name for path in tmp_path.iterdir()] == ["plain"]
 
 
+def test_a_model_that_does_not_fit_into_memory_is_one_line(capsys, tmp_path):
+    with pytest.raises(SystemExit) as stopped:
+        main(["--embed-dim", "100000000", "--folder", str(tmp_path / "run")])
+    message = capsys.readouterr().err.strip()
+    assert stopped.value.code == 1 and "\n" not in message and not (tmp_path / "run").exists()
+    assert re.fullmatch("patch_size=4, embed_dim=100000000, .*: [0-9,]+ parameters do not fit into memory", message)
+
+
+def test_a_patch_size_that_does_not_divide_leaves_nothing_that_refuses_the_next(capsys, tmp_path):
+    with pytest.raises(SystemExit):
+        main([*TINY, "--patch-size", "5", "--folder", str(tmp_path)])
+    main([*TINY, "--epochs", "1", "--folder", str(tmp_path)])
+    assert len(losses(tmp_path)) == 1
+
+
 def test_ctrl_c_while_the_digits_are_read_is_one_line(capsys, tmp_path, monkeypatch):
     def interrupted(_):
         raise KeyboardInterrupt

@@ -26,6 +26,12 @@ def test_schedule_equals_that_of_transformers(steps, warm_up):
     assert schedule(1.0, warm_up / steps) < 1e-9
 
 
+@pytest.mark.parametrize("progress", [2, -1, 1.01, math.nan])
+def test_a_progress_that_is_no_share_of_a_run_is_refused(progress):
+    with pytest.raises(ValueError, match=f"progress: expected a share from 0 to 1, got {progress}"):
+        schedule(progress, 0.1)
+
+
 @pytest.mark.parametrize("frozen", [(), ("patch_embedding",), ("encoder.blocks.0", "cls_token", "head.norm")])
 @pytest.mark.parametrize("changes", [{}, {"pool": "mean"}, {"representation_size": 8}, {"position": "sincos2d"}])
 def test_groups_equal_timms_and_hold_nothing_that_is_frozen(changes, frozen):

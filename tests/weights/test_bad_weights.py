@@ -13,7 +13,7 @@ from tests.border import INF, NAN, TINY, refused, tiny
 from tests.broken_files import FEW_OR_MANY, STATE, STRANGE, anything, nowhere, strange_tensors
 from tests.reference import with_noise
 from vit_tutorial import ViT, weights
-from vit_tutorial.weights.dialects import DIALECTS, export, views
+from vit_tutorial.weights.dialects import DIALECTS, export, their_name, views
 from vit_tutorial.weights.infer_config import infer_config
 from vit_tutorial.weights.loading import load_exactly
 
@@ -32,6 +32,19 @@ FOREIGN = [*LOADERS][:4]
 def written(library: str) -> dict[str, torch.Tensor]:
     """One model's weights as a library writes them, none of them zero."""
     return export(with_noise(tiny(), size=0.3), DIALECTS[library])
+
+
+@pytest.mark.parametrize("library", LOADERS)
+def test_the_models_own_tensors_swapped_are_both_taken(library):
+    (load, name), model = LOADERS[library], with_noise(tiny(), size=0.3)
+    dialect, ours = DIALECTS[library], "encoder.blocks.{}.attention.out.weight"
+    if library == "vit_tutorial":
+        name = ours.format(1)
+    own = {their_name(part, dialect.pairs): view for part, view in views(model, dialect).items()}
+    other = name.replace("1", "0", 1)
+    before = own[name].clone(), own[other].clone()
+    load(model, own | {name: own[other], other: own[name]})
+    assert torch.equal(own[other], before[0]) and torch.equal(own[name], before[1])
 
 
 STRANGE_TENSORS = strange_tensors()

@@ -151,3 +151,9 @@ def test_what_is_trained_here_runs_there(tmp_path):
 def test_what_another_library_cannot_have_is_refused(there, changes, words):
     with pytest.raises(ValueError, match=f"model: {words}" if words.startswith("has") else f"model: .*{words}"):
         there(new(changed(**changes)))
+
+
+@pytest.mark.parametrize("value", ["no", 1, None, "weights.bin"])
+def test_on_disk_or_not_is_a_bool(value):
+    with pytest.raises(TypeError, match=f"on_disk: expected a bool, got {value!r}"):
+        weights.to_transformers(new(), value)

@@ -109,6 +109,7 @@ EDITS += [{"representation_size": value} for value in (0, -1, "4", 2.5)] + [{"po
 EDITS += [{"num_registers": value} for value in (-1, 2, "2")] + [{"norm_eps": value} for value in (None, "x", True)]
 EDITS += [{"gelu": "fast"}, {"gelu": 3}, {"norm_last": 3, "pool": "mean"}, {"position": "sincos"}, {"colour": "red"}]
 HUGE = [{"mlp_dim": 10**12}, {"num_classes": 10**12}, {"depth": 10**7}, {"embed_dim": 2**40, "num_heads": 2**20}]
+HUGE += [{"depth": 10**6, "embed_dim": 0, "mlp_dim": 0}]  # a million blocks without a number
 TEXTS = ["", "no json", "[]", "null", "{}", '{"image_size": 8}', "[" * 100_000, '{"a":' * 50_000]
 
 

@@ -51,6 +51,17 @@ def test_it_sends_the_row_of_the_map_and_the_colours_of_the_overlay(config):
             setattr(explorer, name, value)
 
 
+@pytest.mark.parametrize("state", [{"patch": -1}, {"patch": 999}, {"layer": 0}, {"head": 9}, {"layer": 2, "patch": -1}])
+def test_what_a_page_sends_out_of_range_is_taken_back(state):
+    explorer = explore_model(*model_and_image(CONFIGS[0]))
+    before = explorer.patch, explorer.layer, explorer.head, explorer.shown, explorer.row
+    with pytest.raises(TraitError, match=r"(patch|layer|head): expected \d+ to \d+, got"):
+        explorer.set_state(state)
+    assert (explorer.patch, explorer.layer, explorer.head, explorer.shown, explorer.row) == before
+    explorer.layer = 2
+    assert explorer.shown == 0
+
+
 def test_the_real_block_computes_rows_when_asked():
     weights, tokens = data.real_block()
     attention = MultiHeadAttention(384, 4)

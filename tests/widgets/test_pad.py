@@ -5,6 +5,7 @@ import os
 
 import pytest
 import torch
+from traitlets import TraitError
 
 from tests.widgets.browser import run_cell, wait_for
 from vit_tutorial import ViT, ViTConfig, data, interpret, weights
@@ -52,6 +53,13 @@ def test_paper_stays_paper_and_another_kind_of_drawing_is_refused(model):
     assert not pad.probabilities.any() and not pad.image.any()
     with pytest.raises(ValueError, match="drawing: expected 12544 bytes, got 3"):
         pad.drawing = b"abc"
+    before = pad.drawing
+    with pytest.raises(TraitError, match="drawing: expected 12544 bytes, got 3"):  # from the page, too
+        pad.set_state({"drawing": memoryview(b"abc")})
+    assert pad.drawing == before
+    for example in (torch.zeros(28, 28, dtype=torch.uint8), torch.zeros(1, 28, 28)):
+        with pytest.raises(ValueError, match=r"example: expected \(1, 28, 28\) of uint8, got"):
+            draw_digit(model, example)
 
 
 def test_it_answers_what_the_model_answers_and_shows_where_it_looks(model):

@@ -23,7 +23,7 @@ from pathlib import Path
 import torch
 
 from .. import data, files, weights
-from ..vit import ViT, ViTConfig
+from ..vit import ViT, ViTConfig, count_parameters
 from .loop import fit
 from .recipe import Recipe
 
@@ -49,14 +49,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         how.add_argument(f"--{field.name.replace('_', '-')}", **about, **kind)
     chosen = vars(parser.parse_args(arguments))
     folder, images = chosen.pop("folder"), chosen.pop("images")
-    local = int(os.environ.get("LOCAL_RANK", 0))  # of the processes that a launcher has started on this machine
+    local = os.environ.get("LOCAL_RANK", "0")  # of the processes that a launcher has started on this machine
     try:
         recipe = Recipe(**{field.name: chosen.pop(field.name) for field in fields(Recipe)})
         torch.manual_seed(recipe.seed)  # the model's start
         for name, value in chosen.items():
             if not (isinstance(value, str) or value >= 1 or (name == "dropout" and value >= 0)):
                 raise ValueError(f"{name}: expected a positive number, got {value}")
-        model = ViT(replace(DIGITS, **chosen))
+        model = built(replace(DIGITS, **chosen))
         (train_images, labels), (test_images, test_labels) = data.mnist("train"), data.mnist("test")
         if not 1 <= images <= len(labels):
             raise ValueError(f"images: expected 1 to {len(labels)}, got {images}")
@@ -73,12 +73,24 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
         files.write(Path(folder) / "curves.png", plots.png(plots.history(history)))
     except (TypeError, ValueError, OSError, FloatingPointError, MemoryError) as error:
-        if local and isinstance(error, TypeError | ValueError):
+        if local != "0" and "TORCHELASTIC_RUN_ID" in os.environ and isinstance(error, TypeError | ValueError):
             time.sleep(30)  # all processes find the same: the launcher ends this one after the first has said it
-        parser.exit(1, f"process {local}: {error}\n" if local else f"{error}\n")
+        parser.exit(1, f"process {local}: {error}\n" if local != "0" else f"{error}\n")
     except KeyboardInterrupt:
-        parser.exit(130, None if local else f"stopped; the same line goes on from the last checkpoint in {folder}\n")
+        said = f"stopped; the same line goes on from the last checkpoint in {folder}\n"
+        parser.exit(130, said if local == "0" else None)
     print(f"{folder}: test accuracy {history[-1]['test_accuracy']:.4f} after {recipe.epochs} epochs")
+
+
+def built(config: ViTConfig) -> ViT:
+    """The model, or MemoryError: asked for at once, for a system that lends memory ends who takes it part by part."""
+    needed = count_parameters(config)
+    try:
+        torch.empty(needed)
+    except (RuntimeError, TypeError) as error:  # the second where a size has more than 64 bits
+        sizes = ", ".join(f"{name}={getattr(config, name)}" for name in ("patch_size", "embed_dim", "depth", "mlp_dim"))
+        raise MemoryError(f"{sizes}: {needed:,} parameters do not fit into memory") from error
+    return ViT(config)
 
 
 if __name__ == "__main__":

@@ -60,9 +60,11 @@ def train_epoch(
 
     Epochs count from 0. This process trains on its `share` of each batch, by default on all of it. Images on another
     device than the model stay there; only this process's share of them is copied. Raises FloatingPointError if a loss
-    or a parameter is not finite.
+    or a parameter is not finite, ValueError if `optimizer` has none of the model's parameters.
     """
-    device = next(model.parameters()).device
+    own, device = {id(p) for p in model.parameters()}, next(model.parameters()).device
+    if not any(id(p) in own for group in optimizer.param_groups for p in group["params"]):
+        raise ValueError("optimizer: expected one of this model's parameters, got another model's")
     order, offsets = (part[:, share] for part in draw(len(images), recipe, epoch))
     steps, losses, here = len(order), [], images.device == device
     if not here:  # (steps, B, C, H, W): there, a batch lies where its step looks for it
@@ -90,9 +92,10 @@ def fit(model: ViT, images: Tensor, labels: Tensor, recipe: Recipe, test=None, f
     model is tested on it. With a `folder`, a path, the state is saved there after each epoch; a run that was stopped
     goes on from there and ends with the same parameters as one that was not.
 
-    Raises ValueError if the folder holds anything other than this run, BlockingIOError if another run is using it,
-    MemoryError if a batch does not fit into memory, ConnectionError if another process of the run has ended, and
-    FloatingPointError if the loss or a parameter is no longer finite; the last good checkpoint is then kept.
+    Raises ValueError if the folder holds anything other than this run or another process of it has other arguments,
+    BlockingIOError if another run is using the folder, MemoryError if a batch does not fit into memory,
+    ConnectionError if another process of the run has ended, and FloatingPointError if the loss or a parameter is no
+    longer finite; the last good checkpoint, if any, is then kept.
     """
     check_run(model, images, labels, recipe, test)
     with started(model, images, labels, recipe, folder) as run:
@@ -123,10 +126,9 @@ def check_run(model: ViT, images: Tensor, labels: Tensor, recipe: Recipe, test: 
 
 def check_finite(losses: list[Tensor], model: nn.Module, first: int) -> None:
     """FloatingPointError if a loss or a parameter is not finite; `first` is the number of steps before `losses`."""
-    kept = "the last checkpoint is kept"
     for step, loss in enumerate(torch.stack(losses).tolist(), first):
         if not math.isfinite(loss):
-            raise FloatingPointError(f"loss: {loss} at step {step}; {kept}. Lower the learning rate?")
+            raise FloatingPointError(f"loss: {loss} at step {step}; a lower learning rate may help")
     for name, parameter in model.named_parameters():
         if not parameter.isfinite().all():
-            raise FloatingPointError(f"{name}: not finite after {first + len(losses)} steps; {kept}")
+            raise FloatingPointError(f"{name}: not finite after {first + len(losses)} steps")

@@ -22,12 +22,11 @@ NO_MEMORY = "out of memory|alloc_failed|can't allocate memory|not enough memory"
 NO_PEER = "connection (closed|reset) by peer|broken pipe"
 
 
-def join(recipe: Recipe) -> "Accelerator":
+def join() -> "Accelerator":
     """This process and its device, among those that torchrun or accelerate has started.
 
     Several processes take a CUDA GPU each, or the CPU if there is no GPU. Raises ValueError if the launcher asks for a
-    GPU that is not there or for an engine other than DDP, or if the processes cannot share a batch evenly, and
-    ConnectionError if their port is in use.
+    GPU that is not there or for an engine other than DDP, and ConnectionError if their port is in use.
     """
     from accelerate import Accelerator
 
@@ -44,8 +43,6 @@ def join(recipe: Recipe) -> "Accelerator":
     world = accelerator.num_processes
     if started not in (1, world):
         raise ValueError(f"WORLD_SIZE: {started} processes started, {world} joined; try ACCELERATE_USE_CPU=true")
-    if recipe.batch_size % world:
-        raise ValueError(f"batch_size: {world} processes cannot share {recipe.batch_size}")
     return accelerator
 
 
@@ -53,9 +50,18 @@ def check_launch() -> None:
     """ValueError if the environment asks accelerate for what `fit` or this machine does not have; see `join`."""
     from accelerate.utils import parse_flag_from_env
 
+    def flag(name: str) -> bool:
+        try:
+            return bool(parse_flag_from_env(name))
+        except ValueError:
+            raise ValueError(f"{name}: expected true or false, got {os.environ[name]!r}") from None
+
+    for name in ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_PORT"):
+        if not re.fullmatch(r"\d+", value := os.environ.get(name, "0")):
+            raise ValueError(f"{name}: expected a whole number, got {value!r}")
     asked = {name: os.environ.get(name, "") for name in ("ACCELERATE_TORCH_DEVICE", "CUDA_VISIBLE_DEVICES")}
     for engine in ENGINES:
-        if parse_flag_from_env(name := f"ACCELERATE_USE_{engine}"):
+        if flag(name := f"ACCELERATE_USE_{engine}"):
             raise ValueError(f"{name}: fit gives each process the whole model (DDP), it cannot split one; unset it")
     if device := asked["ACCELERATE_TORCH_DEVICE"]:
         try:
@@ -63,7 +69,7 @@ def check_launch() -> None:
         except (AssertionError, RuntimeError) as error:  # the first where torch was built without CUDA
             reason = str(error).split("\n")[0]
             raise ValueError(f"ACCELERATE_TORCH_DEVICE: this machine has no {device!r}: {reason}") from error
-    if parse_flag_from_env("ACCELERATE_USE_CPU") or device:
+    if flag("ACCELERATE_USE_CPU") or device:
         return
     found, local = torch.cuda.device_count(), int(os.environ.get("LOCAL_WORLD_SIZE", 1))
     if not found and re.match(r"\s*(\d|GPU-|MIG-)", visible := asked["CUDA_VISIBLE_DEVICES"]):
@@ -74,6 +80,23 @@ def check_launch() -> None:
         )
 
 
+def check_arguments(accelerator: "Accelerator", facts: dict) -> None:
+    """ValueError, in each process, if they were started with different arguments or cannot share a batch evenly."""
+    from accelerate.utils import gather_object
+
+    everyone = gather_object([{key: value for part in facts.values() for key, value in part.items()}])
+    differs = []
+    for key in sorted({key for one in everyone for key in one}):
+        values = [one.get(key) for one in everyone]
+        if any(value != values[0] for value in values):
+            differs.append(f"{key} is " + ", ".join(f"{value} on rank {rank}" for rank, value in enumerate(values)))
+    if differs:
+        raise ValueError(f"{'; '.join(differs)}: all processes of a run need the same arguments")
+    batch_size, world = facts["recipe"]["batch_size"], accelerator.num_processes
+    if batch_size % world:
+        raise ValueError(f"batch_size: {world} processes cannot share {batch_size}")
+
+
 def check_same(accelerator: "Accelerator", history: list[dict], folder: Path | None) -> None:
     """ValueError if the processes have found different numbers of finished epochs."""
     found = accelerator.gather(torch.tensor([len(history)], device=accelerator.device)).tolist()
@@ -82,13 +105,18 @@ def check_same(accelerator: "Accelerator", history: list[dict], folder: Path | N
 
 
 @contextmanager
-def failures_named(model: ViT, images: Tensor, recipe: Recipe, world: int) -> Iterator[None]:
-    """Raises MemoryError, with what a step needs, if memory runs out, ConnectionError if another process ends."""
+def failures_named(model: ViT, images: Tensor, recipe: Recipe, world: int, kept: str = "") -> Iterator[None]:
+    """Raises MemoryError, with what a step needs, if memory runs out, ConnectionError if another process ends.
+
+    `kept` says, after that or a FloatingPointError, what is left of the run.
+    """
     try:
         yield
+    except FloatingPointError as error:
+        raise FloatingPointError(f"{error}{kept}") from error
     except (RuntimeError, MemoryError) as error:  # torch has a type of its own only for a GPU's memory
         if re.search(NO_PEER, text := str(error).lower()):
-            raise ConnectionError("another process of this run has ended; its last checkpoint is kept") from error
+            raise ConnectionError(f"another process of this run has ended{kept}") from error
         if not isinstance(error, MemoryError) and not re.search(NO_MEMORY, text):
             raise
         precision = "autocast" if recipe.bfloat16 else "float32"

@@ -65,6 +65,8 @@ def schedule(progress: float, warm_up: float) -> float:
 
     Paper, appendix B.1, and its code.
     """
+    if not 0 <= progress <= 1:  # a number of steps, say: the cosine would rise again
+        raise ValueError(f"progress: expected a share from 0 to 1, got {progress}")
     if progress < warm_up:
         return progress / warm_up
     return (1 + math.cos(math.pi * (progress - warm_up) / (1 - warm_up))) / 2

@@ -24,7 +24,7 @@ from tqdm import tqdm
 from .. import files
 from ..vit import ViT
 from .finetune import layer_groups
-from .processes import check_same, failures_named, join
+from .processes import check_arguments, check_same, failures_named, join
 from .recipe import Recipe
 
 if TYPE_CHECKING:  # it takes seconds
@@ -57,7 +57,8 @@ class Run:
     @contextmanager
     def training(self) -> Iterator[None]:
         """Around an epoch's steps: attention kernels that are fast here, and errors that say what has failed."""
-        named = failures_named(self.bare, self.images, self.recipe, self.accelerator.num_processes)
+        kept = "; the last checkpoint is kept" if self.folder and self.history else ""
+        named = failures_named(self.bare, self.images, self.recipe, self.accelerator.num_processes, kept)
         with named, attention_kernels(self.bare, self.accelerator.device):
             yield
 
@@ -65,14 +66,10 @@ class Run:
         """Add an epoch's row to the history; with a folder, the first process saves all that a run needs to go on."""
         self.history.append(row)
         if self.folder and self.accelerator.is_main_process:
-            table = io.StringIO()
-            writer = csv.DictWriter(table, dict.fromkeys(key for row in self.history for key in row))
-            writer.writeheader()
-            writer.writerows(self.history)
-            files.write(self.folder / "metrics.csv", table.getvalue().encode())
-            # last: a process that dies before it repeats the epoch, and with it the table
+            # first: a table without it would be taken for another run's
             text = json.dumps(self.facts | {"history": self.history})
             files.save(self.folder / "checkpoint.safetensors", state_of(self.bare, self.optimizer), {"run": text})
+            files.write(self.folder / "metrics.csv", table_of(self.history))
 
 
 @contextmanager
@@ -82,11 +79,15 @@ def started(model: ViT, images: Tensor, labels: Tensor, recipe: Recipe, folder: 
     Whatever does not fit is refused before the model or a file is changed; see `fit`.
     """
     folder = None if folder is None else files.as_path(folder, "folder")
-    accelerator = join(recipe)
+    accelerator = join()
     rank, world = accelerator.process_index, accelerator.num_processes
     with failures_named(model, images, recipe, world):
+        facts = describe(model, recipe, images, labels) if folder or world > 1 else {}
+        if world > 1:
+            check_arguments(accelerator, facts)  # before all else: of other shapes, or in other steps, they would wait
         prepared = accelerator.prepare(torch.compile(model) if recipe.compile else model)
-        facts = describe(model, recipe, images, labels) if folder else {}
+        if folder:  # only now have all processes the start of the first
+            facts["model"]["start_crc32"] = files.checksum(model.state_dict(), {})
         if world == 1:
             images, labels = images.to(accelerator.device), labels.to(accelerator.device)
     images, optimizer = images.detach(), AdamW(layer_groups(model, recipe), betas=(0.9, 0.99), fused=True)
@@ -95,8 +96,13 @@ def started(model: ViT, images: Tensor, labels: Tensor, recipe: Recipe, folder: 
         history, state = look(folder, model, optimizer, facts)  # again: another run may have been here until now
         check_same(accelerator, history, folder)
         restore(model, optimizer, state)
-        if folder and rank == 0 and not (folder / "run.json").exists():
-            files.write(folder / "run.json", json.dumps(facts, indent=1).encode())
+        if folder and rank == 0:
+            texts = {"run.json": json.dumps(facts, indent=1).encode()}
+            if history:  # a process that died after its checkpoint has left the table a row behind
+                texts["metrics.csv"] = table_of(history)
+            for name, text in texts.items():
+                if not (folder / name).is_file() or (folder / name).read_bytes() != text:
+                    files.write(folder / name, text)
         steps = len(images) // recipe.batch_size
         with tqdm(total=recipe.epochs * steps, initial=len(history) * steps, unit="step", disable=rank > 0) as bar:
             optimizer.register_step_post_hook(lambda *_: bar.update())
@@ -116,16 +122,15 @@ def attention_kernels(model: ViT, device: torch.device) -> AbstractContextManage
 
 @contextmanager
 def owned(folder: Path) -> Iterator[None]:
-    """Make and lock the folder, and delete the half-written files that a killed process has left there.
-
-    Raises BlockingIOError if another run has the lock.
-    """
+    """Make and lock the folder, or BlockingIOError; delete the half-written files that a killed process has left."""
     folder.mkdir(parents=True, exist_ok=True)
     notice = folder / ".running"  # says who has the lock; a killed process leaves it behind
     whose = notice.read_text(encoding="utf-8", errors="replace") if notice.exists() else "another process"
     try:
         lock = FileLock(folder / ".lock").acquire(blocking=False)
     except Timeout:
+        if not (folder / ".lock").exists():
+            raise OSError(errno.EACCES, f"folder: no file can be made in {str(folder)!r}") from None
         raise BlockingIOError(errno.EAGAIN, f"folder: {str(folder)!r} is in use by {whose}; take another one") from None
     with lock:
         if notice.exists():
@@ -140,13 +145,20 @@ def owned(folder: Path) -> Iterator[None]:
             notice.unlink(missing_ok=True)
 
 
+def table_of(history: list[dict]) -> bytes:
+    """The rows as metrics.csv holds them."""
+    writer = csv.DictWriter(table := io.StringIO(), dict.fromkeys(key for row in history for key in row))
+    writer.writeheader()
+    writer.writerows(history)
+    return table.getvalue().encode()
+
+
 def describe(model: ViT, recipe: Recipe, images: Tensor, labels: Tensor) -> dict:
-    """What must be the same for a run to go on: the config, the model's start, the recipe and the examples."""
+    """What must be the same in all processes, and for a run to go on, besides the model's start."""
     crcs = [files.checksum({"": tensor}, {}) for tensor in (images, labels)]
     examples = {"images": len(labels), "images_crc32": crcs[0], "labels_crc32": crcs[1]}
     frozen = [name for name, parameter in model.named_parameters() if not parameter.requires_grad]
-    start = {"start_crc32": files.checksum(model.state_dict(), {}), "frozen": frozen}
-    run = {"config": asdict(model.config), "recipe": asdict(recipe), "examples": examples, "model": start}
+    run = {"config": asdict(model.config), "recipe": asdict(recipe), "examples": examples, "model": {"frozen": frozen}}
     return json.loads(json.dumps(run, default=float))  # as it comes back from a file: JSON has no tuples
 
 
@@ -170,8 +182,9 @@ def look(folder: Path | None, model: nn.Module, optimizer: Optimizer, run: dict)
         return [], {}
     path, begun = folder / "checkpoint.safetensors", folder / "run.json"
     found = [name for name in FILES if os.path.lexists(folder / name)]  # perhaps other people's, under our names
-    ours = path.name in found or (begun.is_file() and begun.read_bytes() == json.dumps(run, indent=1).encode())
-    if found and not ours:
+    before = described(begun)
+    failed = found == [begun.name] and before.keys() == run.keys()  # a run that did not reach its first checkpoint
+    if found and not (path.name in found or before == run or failed):
         which = f"{str(folder)!r} holds {', '.join(found)} of something else than this run"
         raise ValueError(f"folder: {which}; take another folder")
     if not path.exists():
@@ -184,6 +197,14 @@ def look(folder: Path | None, model: nn.Module, optimizer: Optimizer, run: dict)
         if fault := compare(name, found, wanted, steps):
             raise ValueError(f"path: {str(path)!r} is damaged: {name}: {fault}")
     return history, found
+
+
+def described(path: Path) -> dict:
+    """What a run.json says; nothing if there is none, or something else."""
+    try:
+        return dict(json.loads(path.read_bytes())) if path.is_file() else {}
+    except (RecursionError, TypeError, ValueError):
+        return {}
 
 
 def restore(model: nn.Module, optimizer: Optimizer, state: Mapping[str, Tensor]) -> None:

@@ -123,5 +123,7 @@ def to_transformers(model: ViT, on_disk: bool = False) -> dict[str, Tensor]:
     Names `on_disk` are those of its files, and before version 5.9 also of its models in memory. Give its config the
     model's `layer_norm_eps`, and for the tanh GELU `hidden_act="gelu_pytorch_tanh"`.
     """
+    if not isinstance(on_disk, bool):  # "no", or a path, would count as True
+        raise TypeError(f"on_disk: expected a bool, got {on_disk!r}")
     name = "transformers on disk" if on_disk else "transformers"
     return export_to(model, name, pool="cls", representation_size=None, num_registers=0, norm_last=False)

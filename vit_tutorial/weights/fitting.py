@@ -22,13 +22,16 @@ def besides(config: ViTConfig) -> list[str]:
 
 
 def convert(tensors: dict[str, Tensor], own: dict[str, Tensor], names: dict[str, str]) -> list[str]:
-    """Convert to the model's dtype; `names` maps our names to the file's. From float32 to float64 there is no note."""
+    """Convert to the model's dtype; `names` maps our names to the file's. From float32 to float64 there is no note.
+
+    All are copied: a tensor that shares the model's memory would change while the model is written.
+    """
     first = next(iter(own.values()))
     if first.is_meta:  # a copy would go nowhere
         raise ValueError("model: its parameters have no memory (device meta); take model.to_empty(device=...)")
     silent = {first.dtype, torch.float32} if first.dtype == torch.float64 else {first.dtype}
     stored = {tensor.dtype for tensor in tensors.values()} - silent
-    tensors |= {name: tensor.to(first.dtype) for name, tensor in tensors.items()}
+    tensors |= {name: tensor.to(first.dtype, copy=True) for name, tensor in tensors.items()}
     notes = []
     if stored:
         notes.append(f"stored in {', '.join(sorted(map(str, stored)))}, converted to {first.dtype}")

@@ -30,8 +30,10 @@ def load(path: str | PathLike) -> ViT:
             tensors["cls_token.token"] = torch.cat(both, dim=1)  # (1, 1, D), (1, R, D) -> (1, 1+R, D)
         config = read_config(texts["vit_config"])
         held = sum(tensor.numel() for tensor in tensors.values())
-        if count_parameters(config) > 2 * held:  # before memory is asked for; what differs is listed below
-            raise ValueError(f"it has {count_parameters(config)} parameters, the file holds {held} numbers")
+        # before memory and time are asked for; what differs is listed below
+        if count_parameters(config) > 2 * held or config.depth > len(tensors):
+            asked = f"it has {count_parameters(config)} parameters in {config.depth} blocks"
+            raise ValueError(f"{asked}, the file holds {held} numbers in {len(tensors)} tensors")
         with torch.random.fork_rng(devices=[]):  # the start values are drawn in vain
             model = build(config)
         load_exactly(model, tensors, {name: name for name in model.state_dict()})

@@ -16,6 +16,10 @@ from ..interpret import attention_maps, attention_row
 from ..plots import Place, as_picture
 
 
+class OutOfRange(ValueError, traitlets.TraitError):
+    """What a trait refuses: after a TraitError, and no other, a value that the page has sent is taken back."""
+
+
 class AttentionExplorer(anywidget.AnyWidget):
     """A picture (C, H, W), and the weights `row(layer, head, patch)` (rows*columns) that light up over it."""
 
@@ -43,7 +47,7 @@ class AttentionExplorer(anywidget.AnyWidget):
     def _check(self, proposal):
         low, high = self._limits[proposal["trait"].name]
         if not low <= proposal["value"] <= high:
-            raise ValueError(f"{proposal['trait'].name}: expected {low} to {high}, got {proposal['value']}")
+            raise OutOfRange(f"{proposal['trait'].name}: expected {low} to {high}, got {proposal['value']}")
         return proposal["value"]
 
     @traitlets.observe("patch", "layer", "head")

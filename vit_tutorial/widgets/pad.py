@@ -13,6 +13,7 @@ from ..evaluate import eval_mode
 from ..heatmaps import glow, overlay
 from ..interpret import attention_maps
 from ..plots import BARE, SLATE, canvas, png
+from .explorer import OutOfRange
 
 SIDE = 112  # pixels of the drawing; the page shows them larger
 
@@ -62,7 +63,7 @@ class DigitPad(anywidget.AnyWidget):
     @traitlets.validate("drawing")
     def _check(self, proposal):
         if len(proposal["value"]) != SIDE * SIDE:
-            raise ValueError(f"drawing: expected {SIDE * SIDE} bytes, got {len(proposal['value'])}")
+            raise OutOfRange(f"drawing: expected {SIDE * SIDE} bytes, got {len(proposal['value'])}")
         return proposal["value"]
 
     @traitlets.observe("asked")
@@ -107,4 +108,6 @@ class DigitPad(anywidget.AnyWidget):
 
 def draw_digit(model: nn.Module, example: Tensor | None = None) -> DigitPad:
     """A pad that shows how `model` reads what is drawn; first an `example` (1, 28, 28), uint8, or empty paper."""
+    if example is not None and (example.shape != (1, 28, 28) or example.dtype != torch.uint8):
+        raise ValueError(f"example: expected (1, 28, 28) of uint8, got {example.dtype} {tuple(example.shape)}")
     return DigitPad(model, torch.zeros(28, 28, dtype=torch.uint8) if example is None else example[0])
