@@ -70,7 +70,11 @@ def test_what_a_reason_says_of_the_side_is_true(name):
         limit = wrong.get("above", wrong.get("below", wrong.get("guess")))
         side = "above" if limit >= answer else "below"
         assert "guess" in wrong or side in wrong, "a range that holds the answer"
-        words = r"(Too (many|high|far|large)|Fewer|Less)\b" if side == "below" else r"(Too (few|low|small)|More)\b(?! is lost| of them)"
+        words = (
+            r"(Too (many|high|far|large)|Fewer|Less)\b"
+            if side == "below"
+            else r"(Too (few|low|small)|More)\b(?! is lost| of them)"
+        )
         assert not re.match(words, wrong["because"]) or name == "trunc-normal", wrong["because"]
 
 
