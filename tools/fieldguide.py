@@ -63,7 +63,7 @@ ROWS = [  # symptom, exercise, words of its mistake, test
      "list the names in each group of the optimiser"),
     ("all keys of a file match, and the logits are wrong", "regroup_qkv", "nothing has moved",
      "the first module whose output differs"),
-    ("validation is too good to be true", "split_by_original", "still drawn one by one",
+    ("validation is too good to be true", "split_by_original", "to learn from still hold",
      "is a source of a validation picture also in training?"),
 ]  # fmt: skip
 

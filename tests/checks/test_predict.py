@@ -47,6 +47,37 @@ def test_a_guess_gets_its_reason_and_never_the_value(name, capsys):
         assert not re.search(rf"(?<![\w.,]){value}(?![\w]|[.,]\d)", sentence.replace(",", "")), sentence
 
 
+NUMBERS = [name for name, entry in table().items() if isinstance(entry["answer"], int | float)]
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_a_number_that_no_reason_fits_is_too_high_or_too_low(name, capsys):
+    entry = table()[name]
+    answer = entry["answer"]
+    assert not re.match(r"(Too|Fewer|Less|More|Higher|Lower|Somewhat)\b", entry["otherwise"])
+    for step in (1.3, 1.7, 2.9, 7.7, 31.0, 0.7, 0.45, 0.11, -0.6, -3.1):
+        guess = answer * step if answer else step
+        checks.predict(name, guess)
+        said = capsys.readouterr().out
+        if entry["otherwise"] in said:
+            assert said == f"Not so. Too {'high' if guess > answer else 'low'}. {entry['otherwise']}\n"
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_what_a_reason_says_of_the_side_is_true(name):
+    answer = table()[name]["answer"]
+    for wrong in table()[name]["wrong"]:
+        limit = wrong.get("above", wrong.get("below", wrong.get("guess")))
+        side = "above" if limit >= answer else "below"
+        assert "guess" in wrong or side in wrong, "a range that holds the answer"
+        words = (
+            r"(Too (many|high|far|large)|Fewer|Less)\b"
+            if side == "below"
+            else r"(Too (few|low|small)|More)\b(?! is lost| of them)"
+        )
+        assert not re.match(words, wrong["because"]) or name == "trunc-normal", wrong["because"]
+
+
 @pytest.mark.parametrize("name", [name for name, entry in table().items() if "unit" in entry])
 def test_a_share_is_taken_for_its_per_cent(name, capsys):
     entry = table()[name]

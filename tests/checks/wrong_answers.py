@@ -1,7 +1,9 @@
 """The wrong answers, and the words that a check must say. The number is that of the list of real mistakes."""
 
 import functools
+import inspect
 import math
+import textwrap
 
 import torch
 import torch.nn.functional as F
@@ -50,6 +52,18 @@ from tests.checks.broken import (
     wrong_sum,
 )
 from tests.checks.right import RIGHT
+
+
+def spoiled(name, *changes):
+    """The right answer of tests/checks/right with other text in it: old, new, old, new."""
+    source = textwrap.dedent(inspect.getsource(RIGHT[name]))
+    for old, new in zip(changes[::2], changes[1::2], strict=True):
+        assert source.count(old) == 1, old
+        source = source.replace(old, new)
+    space = dict(vars(inspect.getmodule(RIGHT[name])))
+    exec(source, space)
+    return space[RIGHT[name].__name__]
+
 
 MISTAKES = [
     (1, "attention", lambda q, k, v: (q @ k.mT).softmax(-1) / math.sqrt(q.shape[-1]) @ v, "after the softmax"),
@@ -169,4 +183,48 @@ MISTAKES = [
     (6, "regroup_qkv", lambda r, h: r, "nothing has moved"),
     (6, "regroup_qkv", lambda r, h: r.unflatten(0, (h, 3, -1)).movedim(1, 0).flatten(0, 2), r"read as \(h qkv d\)"),
     (6, "regroup_qkv", lambda r, h: r.unflatten(0, (3, h, -1)).movedim(0, 2).flatten(0, 2), "this is the way back"),
+    (None, "one_row", spoiled("one_row", "(K * q).sum(1)", "((F.linear(z, W_q.T, b_q) @ K.T)[query])"), "all queries"),
+    (None, "one_row", lambda z, W, b, h, head, query: (lambda q, k, v: (q @ k.mT / q.shape[-1] ** 0.5).softmax(-1))(
+        *(z @ W + b).unflatten(1, (3, h, -1)).permute(1, 2, 0, 3))[head, query], "all heads and all queries"),
+    (None, "restore", spoiled("restore", "order[:, : kept.shape[1], None]",
+        "order.argsort(1)[:, : kept.shape[1], None]"), "nothing is mended yet: .*argsort twice"),
+    (None, "rotary", spoiled("rotary", "for k in range(D // 2)]", "for k in range(D // 4)]", "k / (D // 2 - 1)",
+        "k / max(D // 4 - 1, 1)", "torch.ones(len(x), D // 2)", "torch.ones(len(x), D // 4)"), "^[^(]*D/4 frequencies"),
+    (None, "relative_bias", spoiled("relative_bias", "h - 1 +", "h +", "w - 1 +", "w +"), "shift is one too large"),
+    (None, "cross_attention", spoiled("cross_attention", "keep.view(B, 1, 1, -1).expand(B, h, M, -1)",
+        "keep[:, None, :, None]"), "^[^(]*`keep` hides queries"),
+    (None, "find_heads", spoiled("find_heads", "1e-4", "0.5"), "tolerance is too wide"),
+    (None, "find_heads", spoiled("find_heads", "1e-4", "0.1"), "tolerance is too wide"),
+    (None, "stochastic_depth", lambda x, a, rate, draw, training:
+        x + (draw >= rate) * a / (1 - rate) if training else x + a, "^[^(]*axis of the features"),
+    (None, "stochastic_depth", lambda x, a, rate, draw, training:
+        x + (draw >= rate)[:, None] * a / (1 - rate) if training else x + a, "^[^(]*axis of the tokens"),
+    (None, "top_k_accuracy", lambda x, y, k: (x.topk(k, 1).indices == y).any(1).float().mean(), "meet the k ranks"),
+    (None, "top_k_accuracy", lambda x, y, k: torch.isin(y, x.topk(k, 1).indices).float().mean(), "of any picture"),
+    (None, "top_k_accuracy", lambda x, y, k: (x.topk(k, 0).indices == y[:, None]).any(1).float().mean(), "dim=0"),
+    (None, "mended_loss", lambda x, y: (x - x.amax(1)).exp().sum(1, True).log().sub(
+        (x - x.amax(1)).gather(1, y[:, None])).mean(), "largest logits have lost their axis"),
+    (None, "read_kernels", lambda stored, own: {
+        n: t.permute(3, 2, 0, 1) if t.ndim == 4 else t.T if n.endswith(".weight") and t.ndim == 2 else t
+        for n, t in stored.items()}, "only what is called `weight`"),
+    (None, "honest_temperature", spoiled("honest_temperature", "20_001", "51"), "grid of temperatures is too coarse"),
+    (None, "honest_temperature", spoiled("honest_temperature",
+        ".max(-1).values.mean()", ".mean(0).max()"), "largest mean probability"),
+    (None, "split_by_original", spoiled("split_by_original",
+        "torch.randperm(len(digits), generator=generator)[: round(share * len(digits))]",
+        "(torch.rand(len(digits), generator=generator) < share).nonzero()[:, 0]"), "each is drawn for itself"),
+    (None, "without_head", spoiled("without_head", "handle.remove()", "pass"), "^[^(]*a hook stays on the model"),
+    (None, "within_budget", spoiled("within_budget", "key=lambda n: -row[n]", "key=lambda n: n"), "the scores have no"),
+    (None, "within_budget", spoiled("within_budget", "spent > budget * sum(paint)", "mask[b].sum() == 8"),
+        "a fixed number"),
+    (None, "rows_by_head", spoiled("rows_by_head", "chunk(num_heads)", "view(8, -1, *rows.shape[1:]).unbind()"),
+        "number of heads is fixed"),
+    (None, "rows_by_head", lambda rows, h: torch.cat(
+        [*rows.reshape(h, -1, *rows.shape[1:]).chunk(3, -1)]).reshape(rows.shape), "chunk cuts the wrong axis"),
+    (None, "fit_positions", lambda p, g: RIGHT["fit_positions"](
+        p if p.shape[1] % 2 else torch.cat([p[:, :1] * 0, p], 1), g), "odd or even|slot"),
+    (None, "attention_intensity", lambda n, m, d, size, fused: 4 * n * m * d / (
+        2 * (n + m) * d * size + 4 * n * m * (not fused)), "the numbers of the matrix between"),
+    (None, "mended_run", spoiled("mended_run", "batch.unflatten(0, (-1, world)).unbind(1)", "[batch] * world"),
+        "`world` is not used"),
 ]  # fmt: skip

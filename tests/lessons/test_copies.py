@@ -39,6 +39,12 @@ def test_no_definition_of_a_lesson_passes_a_check_of_its_exercises(path):
 
 
 @pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
+def test_no_page_calls_or_prints_a_solution(path):
+    text = path.read_text(encoding="utf-8")
+    assert not re.findall(r"\.solution\b|EXERCISES\[|\bfrom vit_tutorial\.checks", text)
+
+
+@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
 def test_a_lesson_has_a_bug_hunt_and_a_card_for_tomorrow(path):
     text = path.read_text(encoding="utf-8")
     assert re.search(r"### Exercise \d · .*?[Bb]ug hunt", text) and "## From memory" in text

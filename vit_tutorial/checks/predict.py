@@ -79,11 +79,14 @@ def predict(name: str, guess: Any) -> None:
 
 
 def reason(entry: dict, guess: Any, within: float) -> str:
-    """What would make this guess, from the table, or the question once more."""
+    """What would make this guess, from the table, or on which side a number lies and the question once more."""
     for wrong in entry["wrong"]:
         above, below = wrong.get("above", guess), wrong.get("below", guess)
-        if "guess" in wrong and near(guess, plain(wrong["guess"]), within):
+        if "guess" in wrong and near(guess, plain(wrong["guess"]), wrong.get("within", within)):
             return wrong["because"]
         if "guess" not in wrong and (guess > above or guess < below):
             return wrong["because"]
+    answer = entry["answer"]
+    if is_number(guess) and is_number(answer) and guess == guess:  # NaN is neither
+        return f"Too {'high' if guess > answer else 'low'}. {entry['otherwise']}"
     return entry["otherwise"]

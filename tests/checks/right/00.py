@@ -7,9 +7,10 @@ import vit_tutorial as vt
 
 
 def right_row(z, W_qkv, b_qkv, num_heads, head, query):
-    N, D = z.shape
-    q, k, _ = (z @ W_qkv + b_qkv).reshape(N, 3, num_heads, D // num_heads).permute(1, 2, 0, 3)
-    return F.softmax(q @ k.transpose(-1, -2) / (D // num_heads) ** 0.5, dim=-1)[head, query]
+    W_q, W_k, _ = (W.chunk(num_heads, dim=1)[head] for W in W_qkv.chunk(3, dim=1))
+    b_q, b_k, _ = (b.chunk(num_heads)[head] for b in b_qkv.chunk(3))
+    q, K = torch.einsum("d,de->e", z[query], W_q) + b_q, F.linear(z, W_k.T, b_k)
+    return F.softmax((K * q).sum(1) / len(q) ** 0.5, dim=0)
 
 
 def right_first(images, E, x_class, E_pos, P):

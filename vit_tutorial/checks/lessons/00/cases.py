@@ -3,6 +3,8 @@
 from collections.abc import Callable
 
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from ...engine import Exercise
 from ...observe import numbers
@@ -30,11 +32,48 @@ def cast(result: object, dtype: torch.dtype) -> object:
 
 def row_case(N: int, D: int, num_heads: int, head: int, query: int) -> tuple:
     """Tokens, matrix, bias and which row of which head is wanted."""
-    return numbers((N, D), 1), numbers((D, 3 * D), 2) / 2, numbers((3 * D,), 3), num_heads, head, query
+    return numbers((N, D), 1), numbers((D, 3 * D), 2) / 2, numbers((3 * D,), 3).clone(), num_heads, head, query
 
 
 def row(answer: Callable, z, W_qkv, b_qkv, num_heads, head, query) -> object:
     return cast(answer(z, W_qkv, b_qkv, num_heads, head, query), z.dtype)
+
+
+class Sizes(TorchDispatchMode):
+    """How many numbers each function of PyTorch gives, and whether some are NaN."""
+
+    def __init__(self):
+        super().__init__()
+        self.seen: set[tuple[int, bool]] = set()
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        result = func(*args, **(kwargs or {}))
+        for leaf in tree_leaves(result):
+            if isinstance(leaf, torch.Tensor):
+                self.seen.add((leaf.numel(), leaf.is_floating_point() and bool(leaf.isnan().any())))
+        return result
+
+
+def alone(answer: Callable) -> dict[str, bool]:
+    """Whether scores of other heads, which are NaN here, or of other queries are computed."""
+    N, D, heads, head = 11, 6, 3, 1
+    z, W_qkv, b_qkv, *_ = row_case(N, D, heads, head, 4)
+    for part in range(3):
+        own = slice(part * D + head * D // heads, part * D + (head + 1) * D // heads)
+        kept, b_qkv[part * D : (part + 1) * D] = b_qkv[own].clone(), torch.nan
+        b_qkv[own] = kept
+    with Sizes() as sizes:
+        answer(z, W_qkv, b_qkv, heads, head, 4)
+    other = any(nan and numel in (heads * N, heads * N * N) for numel, nan in sizes.seen)
+    all_rows = any(numel in (N * N, heads * N * N) for numel, _ in sizes.seen)
+    return {
+        "the scores of all heads and all queries are computed, and one row is picked: compute that row alone, from the "
+        "columns of its head.": not (other and all_rows),
+        "the scores of the other heads are computed, too: take the columns of this head before you multiply.": not (
+            other and not all_rows
+        ),
+        "the scores of all queries are computed, and one row is picked: one query is enough.": other or not all_rows,
+    }
 
 
 def first_case(B: int, C: int, h: int, w: int, P: int, D: int) -> tuple:
@@ -76,6 +115,7 @@ EXERCISES = {
         one_row,
         [row_case(3, 4, 2, 1, 2), row_case(5, 6, 2, 0, 1), row_case(4, 12, 3, 1, 3), row_case(7, 15, 5, 3, 0)],
         run=row,
+        more=alone,
     ),
     "equation_1": Exercise(
         equation_1,

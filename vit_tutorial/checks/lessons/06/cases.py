@@ -71,6 +71,7 @@ EXERCISES = {
             (numbers((1, 6)), torch.tensor([4])),
             (3 * numbers((4, 4)).double(), torch.tensor([3, 3, 1, 0])),
             (300 * numbers((6, 5)), torch.tensor([0, 4, 2, 1, 3, 4])),
+            (300 * numbers((3, 3)), torch.tensor([2, 0, 0])),  # a square, where an axis that is lost goes unnoticed
         ],
         run=by_hand,
     ),

@@ -178,6 +178,8 @@ def kernels(D, M, P, C):
     shapes = {"tokens": (1, D, D), "patch.kernel": (D, C, P, P), "patch.bias": (D,), "norm.weight": (D,)}
     shapes |= {"qkv.weight": (3 * D, D), "out.weight": (D, D), "out.bias": (D,), "fc1.weight": (M, D)}
     shapes |= {"fc2.weight": (D, M), "linear.weight": (5, D)}
+    if C % 2:  # another file, other names
+        shapes = {name.replace(".weight", ".kernel"): shape for name, shape in shapes.items()}
     own = {name: numbers(shape, seed) for seed, (name, shape) in enumerate(shapes.items())}
     turned = {2: lambda t: t.T.clone(), 4: lambda t: rearrange(t, "D C P1 P2 -> P1 P2 C D").clone()}
     stored = {name: turned.get(t.ndim, lambda t: t.clone())(t) for name, t in own.items()}

@@ -84,6 +84,7 @@ ROWS = [  # matrices and biases, and the number of heads
     (numbers((24,), 3), 1),
     (numbers((36, 12), 4), 2),
     (numbers((60,), 5), 5),
+    (numbers((72, 24), 6), 6),  # 8 heads fit, and with more than one number each
 ]
 
 

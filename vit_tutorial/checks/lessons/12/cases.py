@@ -73,6 +73,26 @@ def on_a_pretended_gpu(answer: Callable, ours: Seconds, theirs: Seconds, rounds:
     return found
 
 
+def calls(answer: Callable) -> dict[str, bool]:
+    """What a clock that does not wait hides: each work has a call that is not counted, and they take turns."""
+    gpu, order = PretendedGPU(1.0, first=7.0, pause=None), []
+
+    def launched(name: str) -> Callable[[], None]:
+        work = gpu.work(name, 1.0)
+        return lambda: (order.append(name), work())[1]
+
+    answer(launched("ours"), launched("theirs"), 4, gpu.clock, gpu.wait)
+    ours, theirs = order.count("ours") > 4, order.count("theirs") > 4
+    return {
+        "the first calls count. They load and choose and compile; call each work once before the rounds.": ours
+        or theirs,
+        "only our work is called once before the rounds. Theirs has a first call, too.": theirs or not ours,
+        "only their work is called once before the rounds. Ours has a first call, too.": ours or not theirs,
+        "each work has all its rounds at a stretch. What the machine does meanwhile then hits one of them: let them "
+        "take turns.": not any(len({*order[i : i + 4]}) == 1 for i in range(len(order) - 3)),
+    }
+
+
 RACES = [
     (Seconds(2), Seconds(1), 4, Machine(1.0)),
     (Seconds(1), Seconds(1), 6, Machine(1.02)),
@@ -144,6 +164,6 @@ SIZES += [(1, 50, 16, 2, False), (7, 1025, 32, 8, True), (1000, 10, 48, 2, False
 
 EXERCISES = {
     "attention_intensity": Exercise(attention_intensity, SIZES),
-    "mended_compare": Exercise(mended_compare, RACES, run=on_a_pretended_gpu),
+    "mended_compare": Exercise(mended_compare, RACES, run=on_a_pretended_gpu, more=calls),
     "attention_in_pieces": Exercise(attention_in_pieces, PIECES, gradients=False, more=in_pieces),
 }
