@@ -12,6 +12,7 @@ from torch import nn
 from tests.checks.odd_answers import ODD, RESULTS
 from tests.checks.right import RIGHT
 from vit_tutorial import checks
+from vit_tutorial.checks.again import computed
 from vit_tutorial.checks.compare import first_type, level
 from vit_tutorial.checks.facts import facts
 
@@ -23,6 +24,13 @@ def test_the_right_answer_passes_in_one_line_and_leaves_the_random_state_alone(e
     exercise(RIGHT[exercise.name])
     assert torch.equal(torch.rand(3), expected)
     assert re.fullmatch(r".*: right, on \d+ cases\n", capsys.readouterr().out)
+
+
+def test_the_right_answer_is_right_with_other_numbers(exercise):
+    again = exercise.again
+    assert level(computed(facts(again, RIGHT[exercise.name])), computed(again.seen(exercise.source))) == "all"
+    numbers = [x for case in exercise.cases for x in case if isinstance(x, torch.Tensor | nn.Module | dict)]
+    assert again.cases or not (numbers or exercise.is_class)
 
 
 def test_an_empty_stub_is_told_so(exercise):

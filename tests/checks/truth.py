@@ -221,7 +221,8 @@ class Judge:
         return f"{short(self.got(s))} against {short(self.got(s, self.solution))}"
 
     def value(self, m: re.Match, s: str) -> str:
-        seen = [repr(x) for x in self.got(s)]
+        key = found[1] if (found := re.match(r"`(.*?)`: expected", s)) else None
+        seen = [repr(x.get(key, "no such entry") if key and isinstance(x, dict) else x) for x in self.got(s)]
         return "" if m[1].rstrip(".") in [x.rstrip(".") for x in seen] else f"it is {seen}"
 
 

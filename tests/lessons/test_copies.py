@@ -1,6 +1,7 @@
 """Promise 7: no exercise is solved by copying. What a lesson shows passes none of the checks that it grades."""
 
 import contextlib
+import inspect
 import io
 import re
 
@@ -48,3 +49,20 @@ def test_no_page_calls_or_prints_a_solution(path):
 def test_a_lesson_has_a_bug_hunt_and_a_card_for_tomorrow(path):
     text = path.read_text(encoding="utf-8")
     assert re.search(r"### Exercise \d · .*?[Bb]ug hunt", text) and "## From memory" in text
+
+
+@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
+def test_what_a_lesson_imports_is_refused_as_an_answer(path):
+    imported = [
+        thing
+        for thing in namespace(path.stem[:2]).values()
+        if getattr(thing, "__module__", "").startswith("vit_tutorial")
+        and (inspect.isclass(thing) or inspect.isfunction(thing))
+    ]
+    for name in graded(path):
+        exercise = checks.EXERCISES[name]
+        solution = exercise.solution
+        wrapped = type("Mine", (solution,), {}) if exercise.is_class else lambda *given, own=solution: own(*given)
+        for thing in [solution, wrapped, *(x for x in imported if passes(name, x))]:
+            with pytest.raises(checks.Wrong, match="code of the course's own"):
+                exercise(thing)
