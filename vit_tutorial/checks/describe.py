@@ -87,6 +87,8 @@ def stopped(error: Exception, exercise, answer: Callable) -> str:
         hint = " `.T` turns all axes around; `.mT` exchanges the last two."
     elif "size of tensor" in text and "keepdim" in exercise.source and "keepdim" not in words:
         hint = " A sum or a mean drops its axis: is keepdim=True missing?"
+    elif "same number of dimensions" in text:
+        hint = " An index drops its axis, and a slice keeps it: `x[:, 0]` has one axis less than `x[:, :1]`."
     elif "invalid for input of size" in text:
         hint = " A reshape needs as many numbers as there are: is a size fixed, or a square taken for granted?"
     return f"your code stopped{place} with {type(error).__name__}: {text.removesuffix('.')}.{hint}"
