@@ -7,7 +7,6 @@ import io
 import itertools
 import os
 import re
-import shutil
 import sys
 import zipfile
 
@@ -16,44 +15,16 @@ import pytest
 import torch
 from nbformat.v4 import new_code_cell, new_output
 
-from classroom import course, student
+from classroom import student
 from classroom.grade import grade, main
 from classroom.grading import Execute, Run, exercises, judged
-from classroom.lessons import LINK, NOTEBOOKS, alone, chosen, is_check, is_solution, read
+from classroom.lessons import LINK, alone, chosen, is_check, is_solution, read
 from vit_tutorial import checks
 
+from .conftest import LESSON, marks, solved
+
 pytestmark = pytest.mark.filterwarnings("ignore:Object of type")  # nbgrader's, of its database
-LESSON = "02_cls_token"
 POINTS = {"check-registers": 2, "check-warm-start": 3, "check-feature-map": 2}
-
-
-@pytest.fixture(scope="module")
-def room(tmp_path_factory):
-    """A course with two lessons; of lesson 02 only the exercises, to be quick."""
-    folder = tmp_path_factory.mktemp("room")
-    for path in chosen(["01", "02"]):
-        lesson = read(path)
-        start = next(i for i, cell in enumerate(lesson.cells) if "## Your turn" in cell.source)
-        lesson.cells = lesson.cells[:3] + [c for c in lesson.cells[start:] if "class WarmStart" not in c.source]
-        lesson.cells[0].source += "\n\n![a map](figure1.png) and $x_1$" * (path.stem == LESSON)
-        nbformat.write(lesson, folder / path.name)
-    shutil.copy(NOTEBOOKS / "figure1.png", folder)
-    shutil.copy(NOTEBOOKS / "figure1.png", folder / "other.png")
-    (folder / "course").mkdir()
-    lessons = sorted(folder.glob("*.ipynb"))
-    course.make(lessons, folder / "course")
-    with open(folder / "course" / "nbgrader_config.py", "a") as config:
-        config.write("c.Run.limit = 25\n")
-    return folder
-
-
-def solved(room, *changes):
-    """The lesson with our solutions, some of their text exchanged."""
-    lesson = read(room / "course" / "source" / LESSON / f"{LESSON}.ipynb")
-    for old, new in changes:
-        (cell,) = [cell for cell in lesson.cells if is_solution(cell) and old in cell.source]
-        cell.source = cell.source.replace(old, new)
-    return lesson
 
 
 def as_colab(lesson):
@@ -99,11 +70,6 @@ def graded(room):
     with contextlib.redirect_stdout(printed):
         grade(room / "course", "02", folder)
     return room / "course", printed.getvalue()
-
-
-def marks(course):
-    with open(course / "grades" / f"{LESSON}.csv") as file:
-        return {row["student_id"]: (float(row["score"]), float(row["max_score"])) for row in csv.DictReader(file)}
 
 
 def test_marks_have_the_name_as_it_was_written(graded):
