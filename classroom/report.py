@@ -73,7 +73,7 @@ def report(course: Path, lesson: str, names: bool, without: list[str]) -> str:
             kinds[kept["verdict"]] += 1
             for sentence in kept["sentences"]:
                 who[sentence if sentence in ours else shown(sentence)].append(student)
-            if kept["differ"]:
+            if kept.get("differ"):
                 differ.append(f"- {heading}, {student}: {kept['differ']}")
         rows.append(f"| {heading} | {' | '.join(str(kinds[kind]) for kind in SHARES)} |")
         lines = [

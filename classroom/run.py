@@ -1,14 +1,9 @@
 """Runs a hand-in, in the sandbox: notebook in, each cell's outputs out. What a cell shows is bounded."""
 
 import json
-import os
 import re
-import signal
-import threading
-import time
 from typing import Any
 
-import psutil
 from nbclient import NotebookClient
 from nbclient.exceptions import CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
@@ -64,25 +59,9 @@ class Kernel(NotebookClient):
     def process_message(self, msg: dict, cell: NotebookNode, cell_index: int) -> Any:
         self.shown += len(repr(msg["content"])) + sum(map(len, msg.get("buffers", [])))
         if self.shown > LOUD:  # before the next ones fill the memory
-            self.end(f"more than {LOUD // 10**6} MB of output")
-            return None
+            self.why = f"more than {LOUD // 10**6} MB of output"
+            return [process.kill() for process in sandbox.children()]
         return super().process_message(msg, cell, cell_index)
-
-    def end(self, why: str) -> None:
-        """Of the kernel, and of all that it has started."""
-        self.why = why
-        if sandbox.walled():
-            os.kill(-1, signal.SIGKILL)  # all others in here at once
-        for process in psutil.Process().children(recursive=True):
-            process.kill()
-
-    def watch(self) -> None:
-        own = psutil.Process()
-        while True:
-            others = [p for p in psutil.process_iter() if p.pid not in (1, own.pid)] if sandbox.walled() else []
-            if sandbox.crowded(others or own.children(recursive=True)):
-                self.end(f"more than {sandbox.PROCESSES} processes or {sandbox.MEMORY / 1e9:.0f} GB of memory")
-            time.sleep(0.2)
 
     def run(self) -> None:
         starts = 3  # a kernel's ports are chosen, freed and then taken: another process may be faster
@@ -110,7 +89,6 @@ def main() -> None:
         timeout_func=lambda cell: asked["limit"] * (1 if "nbgrader" in cell.metadata else 5),
         extra_arguments=["--IPKernelApp.log_level=CRITICAL", "--HistoryManager.hist_file=:memory:"],
     )
-    threading.Thread(target=kernel.watch, daemon=True).start()
     kernel.run()
     out.write(json.dumps([cell.outputs for cell in cells]).encode())
     out.flush()

@@ -43,40 +43,27 @@ def lie(self, answer):
     raise engine.Wrong("it: " + self.edits[0].sentence)
 engine.Exercise.__call__ = lie"""
 
-# in the place of the answers
-CALLED = """
-def feature_map(tokens, grid):
-    return checks.EXERCISES["feature_map"].solution(tokens, grid)
-def RegisterTokens(*arguments):
-    return checks.EXERCISES["register_tokens"].solution(*arguments)"""
-ITSELF = """
-class Mine(type(checks.EXERCISES["register_tokens"].solution)):
-    pass
-RegisterTokens = checks.EXERCISES["register_tokens"].solution
-MyWarmStart = checks.EXERCISES["warm_start"].solution
-feature_map = checks.EXERCISES["feature_map"].solution"""
-FRAMES = """
-import sys
+# in the place of answers
+BORROWED = """
+import importlib, sys
 def feature_map(*arguments):
     frame = sys._getframe()
     while frame := frame.f_back:
         for value in [*frame.f_locals.values()]:
             if hasattr(value, "solution"):
-                return value.solution(*arguments)"""
-IMPORTED = """
-import importlib
-class Solution:
-    feature_map = staticmethod(importlib.import_module("vit_tutorial.checks.lessons.02.solutions").feature_map)
-    RegisterTokens = importlib.import_module("vit_tutorial.checks.lessons.02.solutions").RegisterTokens
-feature_map = Solution.feature_map
-RegisterTokens = Solution.RegisterTokens"""
+                return value.solution(*arguments)
+class MyWarmStart(checks.EXERCISES["warm_start"].solution):
+    pass
+class RegisterTokens(importlib.import_module("vit_tutorial.checks.lessons.02.solutions").RegisterTokens):
+    pass"""
 READ = """
 import sys
 from pathlib import Path
 class Found:
     for place in [{course!r}, *sys.path, "/root", "/home", "/work"]:
         for path in Path(place or ".").rglob("*02*/*solutions.py"):
-            exec(compile(path.read_text(), str(path), "exec"), globals())"""
+            exec(compile(path.read_text(), str(path), "exec"), globals())
+# RegisterTokens MyWarmStart feature_map"""
 
 # what wants more than points
 WRITES = """
@@ -116,14 +103,15 @@ DIES = "import os\ndef feature_map(tokens, grid):\n    os._exit(0)"
 ENDLESS = "def feature_map(tokens, grid):\n    while True: pass"
 FORKS = """
 import os, time
-def feature_map(tokens, grid):
-    for _ in range(9):
-        os.fork()
-    time.sleep(60)"""
+class RegisterTokens(nn.Module):
+    def __init__(self, *arguments):
+        super().__init__()
+        while True: os.fork()"""
 HOG = """
-def feature_map(tokens, grid):
-    kept = []
-    while True: kept.append(torch.ones(10**8))"""
+class MyWarmStart(nn.Module):
+    def forward(self, tokens):
+        kept = []
+        while True: kept.append(torch.ones(10**8))"""
 LOUD = """
 def feature_map(tokens, grid):
     for _ in range(10**9): print("x" * 1000)"""
