@@ -103,15 +103,12 @@ def main() -> None:
             continue
         said, exercise = {"exercise": name}, checks.EXERCISES[name]
         exercise.wanted = [{part: (*shape,) for part, shape in case} for case in asked["wanted"][name]].__getitem__
-        if answer in space:
-            with warnings.catch_warnings(action="ignore"), torch.enable_grad():
-                said["unfit"] = describe.unfit(exercise, space[answer])
+        with warnings.catch_warnings(action="ignore"), torch.enable_grad():
+            said["unfit"] = describe.unfit(exercise, space[answer]) if answer in space else f"there is no {answer}"
             if not said["unfit"]:
-                with warnings.catch_warnings(action="ignore"), torch.enable_grad():
-                    said["alias"] = observe.made(exercise, space[answer], 0).alias if exercise.is_class else {}
-                    said["facts"] = [
-                        [fact.kind, fact.case, plain(fact.value)] for fact in observe.facts(exercise, space[answer])
-                    ]
+                said["alias"] = observe.made(exercise, space[answer], 0).alias if exercise.is_class else {}
+                seen = observe.facts(exercise, space[answer])
+                said["facts"] = [[fact.kind, fact.case, plain(fact.value)] for fact in seen]
         out.write(json.dumps(said).encode() + b"\n")
         out.flush()
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import nbgrader
-from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 from nbconvert.preprocessors import CSSHTMLHeaderPreprocessor
 from nbformat import NotebookNode
 from nbformat.v4 import new_markdown_cell, new_output
@@ -114,30 +113,6 @@ class Marks(NbGraderPreprocessor):
         return cell, resources
 
 
-class Words(IPythonRenderer):
-    """Formulas as MathML; what cannot be read as one stays as it is."""
-
-    def inline_math(self, body: str) -> str:
-        try:
-            return mathml(body)
-        except Exception:  # a student may write anything
-            return escape(f"${body}$")
-
-    block_math = inline_math
-
-    def block_mermaidjs(self, code: str) -> str:
-        return f"<pre>{escape(code)}</pre>"
-
-
-def words(source: str, folder: Path, own: bool) -> str:
-    """Markdown as HTML, with its pictures; if it is a student's `own`, any HTML in it is shown as text."""
-    renderer = Words(escape=own, allow_harmful_protocols=not own, embed_images=not own, path=str(folder))
-    try:
-        return MarkdownWithMath(renderer=renderer).render(source)
-    except Exception:  # such as an attachment that is not there
-        return f"<pre>{escape(source)}</pre>"
-
-
 class OnlyExercises(NbGraderPreprocessor):
     """The feedback page holds the title and what stands between the first exercise's heading and the last check."""
 
@@ -157,13 +132,15 @@ class OnlyExercises(NbGraderPreprocessor):
             cell.metadata = {"nbgrader": cell.metadata.get("nbgrader", {})}
             if cell.metadata.nbgrader.get("comment") == "No response.":  # the check says so, better
                 del cell.metadata.nbgrader["comment"]
-            cell.source = cut(cell.source)
+            cell.source = cut(cell.source, 20_000)
             if (size := len(json.dumps(cell))) > left:
                 cell.source, size = "(left out: the page is too long)", 0
                 cell.outputs = cell.outputs if is_check(cell) else []
             left -= size
-            if cell.cell_type == "markdown":
-                cell.metadata.html = words(cell.source, Path("release", lesson), own)
+            if cell.cell_type == "markdown" and own:
+                cell.source = f"<pre>{escape(cell.source)}</pre>"
+            elif cell.cell_type == "markdown":
+                cell.source = re.sub(r"\$([^$\n]+)\$", lambda found: mathml(found[1]), cell.source)
             elif is_check(cell):
                 cell.metadata.heading = headings[cell.metadata.nbgrader.grade_id]
         notebook.metadata = {"language_info": {"name": "python"}}
@@ -176,7 +153,7 @@ def configure(c: Config) -> None:
     after = Autograde.autograde_preprocessors.default_args[0][1:]
     c.Autograde.autograde_preprocessors = [Run, Marks, *after]
     c.GenerateFeedback.preprocessors = [GetGrades, OnlyExercises, CSSHTMLHeaderPreprocessor]
-    c.HTMLExporter.template_name = "exercises"
+    c.HTMLExporter.template_name, c.HTMLExporter.embed_images = "exercises", True
     templates = Path(nbgrader.__file__).parent / "server_extensions" / "formgrader" / "templates"
     c.HTMLExporter.extra_template_basedirs = [str(Path(__file__).parent / "site"), str(templates)]
     c.HTMLExporter.template_file = "page.html.j2"

@@ -1,6 +1,5 @@
 """What students hand in: whose file it is, whether it is the lesson, and where nbgrader looks for it."""
 
-import copy
 import itertools
 import re
 from dataclasses import dataclass, field
@@ -38,21 +37,24 @@ def shown(text: str) -> str:
     return escape(line, quote=False).replace("[", "&#91;").encode("utf-8", "replace").decode()
 
 
-def as_released(cells: list[NotebookNode], release: NotebookNode) -> None:
-    """nbgrader's metadata as they were handed out; of copies one keeps them, the last that has something in it."""
+def as_released(notebook: NotebookNode, release: NotebookNode) -> None:
+    """All metadata as they were handed out; of copies one keeps nbgrader's, the last that has something in it."""
     known = {name: cell for cell in release.cells if (name := grade_id(cell))}
     chosen: dict[str, NotebookNode] = {}
-    for cell in cells:
+    for cell in notebook.cells:
         name = grade_id(cell)
-        given, before = known.get(name), chosen.get(name)
+        given = known.get(name)
         filled = given and cell.cell_type == given.cell_type and cell.source.strip() not in ("", given.source.strip())
-        if given and (filled or is_check(given) or not before):
+        if given and (filled or is_check(given) or name not in chosen):
             chosen[name] = cell
-    for cell in cells:
-        name = grade_id(cell)
-        cell.metadata.pop("nbgrader", None)
-        if chosen.get(name) is cell:
-            cell.metadata.nbgrader = copy.deepcopy(known[name].metadata.nbgrader)
+    places = {id(cell): name for name, cell in chosen.items()}
+    for cell in notebook.cells:
+        name = places.get(id(cell))
+        cell.metadata = {"nbgrader": dict(known[name].metadata.nbgrader)} if name else {}
+        cell.pop("attachments", None)
+        if cell.cell_type == "code":
+            cell.outputs, cell.execution_count = [], None
+    notebook.metadata = release.metadata
 
 
 def handed_in(path: Path, release: NotebookNode) -> NotebookNode:
@@ -63,7 +65,9 @@ def handed_in(path: Path, release: NotebookNode) -> NotebookNode:
         raise Refused(f"{size / 1e6:.0f} MB, a lesson has {LARGEST / 1e6:.0f} at most")
     try:
         notebook = read(path)
-        as_released(notebook.cells, release)
+        if len(notebook.cells) > 1000:
+            raise ValueError
+        as_released(notebook, release)
         ids = {*map(grade_id, notebook.cells)}
         top = notebook.cells[0].source.partition("\n")[0]
     except Exception as error:  # a file may hold anything
@@ -122,7 +126,7 @@ def place(course: Path, lesson: str, folder: Path, known: dict[str, str]) -> dic
             key = free(key, name, known)
             known[key] = name
             student = found.setdefault(key, Student(name, where.parts[0]))  # known now, even with nothing to grade
-            student.files.append((path.stat().st_mtime, where, handed_in(path, release)))
+            student.files.append((path.lstat().st_mtime, where, handed_in(path, release)))
         except Refused as reason:
             print(f"{shown(str(where))}: {reason}; passed over")
             if student:
