@@ -78,9 +78,8 @@ class Run(NbGraderPreprocessor):
     def preprocess(self, notebook: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
         code = [cell for cell in notebook.cells if cell.cell_type == "code"]
         asked = {"limit": self.limit, "cells": [(cell.source, "nbgrader" in cell.metadata) for cell in code]}
-        checks = [(cell.source, is_check(cell)) for cell in code]
         with ThreadPoolExecutor() as pool:
-            alone = pool.submit(judge.seen, checks, 30 + self.limit)
+            alone = pool.submit(judge.seen, code, 30 + self.limit)
             said = sandbox.run("run", json.dumps(asked).encode(), 30 * self.limit, 12 * LARGEST)
             resources["alone"] = alone.result()
         try:

@@ -4,6 +4,7 @@ No line of an answer runs in this process; "right" needs both.
 """
 
 import ast
+import contextlib
 import functools
 import json
 import re
@@ -22,6 +23,7 @@ from vit_tutorial.checks.observe import Fact
 
 from . import sandbox
 from .answers import value_of
+from .lessons import is_check
 
 MOST = 20_000_000  # bytes of facts
 SHARES = {"right": 1, "one mistake named": 1 / 2, "two named": 1 / 4, "described": 0, "empty": 0, "stopped": 0}
@@ -64,22 +66,17 @@ def kind_of(said: str, exercise: str) -> tuple[str, list[str]]:
 
 
 def both(verdict: Verdict, exercise: str, alone: dict) -> Verdict:
-    """The notebook's verdict, and the judge's if that gives fewer points; a named mistake is none if the judge sees it
-    right (the check ran before the answer was mended)."""
-    kind, named, said = "right", [], judge(exercise, alone)
-    if said is None:
-        kind, named = "stopped", ["by itself, the answer does not run"]
-    elif said:
-        numbered = [f"({i}) {sentence}" for i, sentence in enumerate(said, 1)]
-        kind, named = kind_of(said[0] if len(said) == 1 else " ".join(numbered), exercise)
+    """The notebook's verdict, or the judge's if that gives less; a mistake that was mended after its check is none."""
+    said = judge(exercise, alone)
+    kind, named = kind_of(said, exercise) if said else ("stopped" if said is None else "right", [])
     if SHARES[kind] == SHARES[verdict.kind]:
         return verdict
     differ = f"{verdict.kind} in the notebook, {kind} by itself"
-    if SHARES[kind] > SHARES[verdict.kind] and not (kind == "right" and SHARES[verdict.kind]):
-        return verdict._replace(text=f"{verdict.text} {DIFFER}", differ=differ)
-    if kind == "right":
+    if kind == "right" and SHARES[verdict.kind]:
         return Verdict(kind, "right: the check in the notebook ran on something else.", [], differ)
-    return Verdict(kind, f"{' '.join(named) or 'not right'} {DIFFER}", named, differ)
+    if SHARES[kind] > SHARES[verdict.kind]:
+        return verdict._replace(text=f"{verdict.text} {DIFFER}", differ=differ)
+    return Verdict(kind, " ".join([*named, DIFFER]), named, differ)
 
 
 def fault(cell: NotebookNode) -> NotebookNode | None:
@@ -115,45 +112,40 @@ def asked(check: str) -> tuple[str, str]:
     return call.func.attr, ast.unparse(call.args[0])
 
 
-def seen(cells: list[tuple[str, bool]], seconds: float) -> dict[str, dict]:
-    """What is seen of the answers in code cells, sources and whether they are checks, by exercise."""
-    steps = [[source, *asked(source)] if is_check else [source, "", ""] for source, is_check in cells]
-    left = {
-        name: [[*EXERCISES[name].wanted(i).items()] if EXERCISES[name].is_class else [] for i in range(len(cases))]
-        for _, name, _ in steps
-        if name and (cases := EXERCISES[name].cases)
-    }
+def seen(cells: list[NotebookNode], seconds: float) -> dict[str, dict]:
+    """What is seen of the answers in code cells, by exercise."""
+    steps = [[cell.source, *(asked(cell.source) if is_check(cell) else ("", ""))] for cell in cells]
+    exercises = [EXERCISES[name] for _, name, _ in steps if name]
+    left = {e.name: [[*e.wanted(i).items()] for i in range(len(e.cases))] * e.is_class for e in exercises}
     found: dict[str, dict] = {}
     while left:
         given = json.dumps({"cells": steps, "wanted": left}).encode()
         for line in sandbox.run("answers", given, seconds, MOST, Path(masked().name)).splitlines():
-            try:
+            with contextlib.suppress(Exception):  # an answer may say anything in between
                 said = json.loads(line)
-                found |= {said["exercise"]: said} if left.pop(said["exercise"], None) is not None else {}
-            except Exception:
-                continue
+                left.pop(said["exercise"])
+                found[said["exercise"]] = said
         if left:  # the next one does not end, or ends all
             left.pop(name := next(iter(left)))
             found[name] = {}
     return found
 
 
-def judge(name: str, said: dict) -> list[str] | None:
+def judge(name: str, said: dict) -> str | None:
     """What is wrong with the answer to an exercise; nothing if it is right, None if there was nothing to see."""
-    exercise = EXERCISES[name]
-    if said.get("unfit") or "facts" not in said:
-        return ["unfit"] if said.get("unfit") else None
+    exercise, quiet = EXERCISES[name], contextlib.ExitStack()
+    quiet.enter_context(warnings.catch_warnings(action="ignore"))
+    quiet.enter_context(torch.enable_grad())
+    quiet.enter_context(torch.random.fork_rng(devices=[]))
+    quiet.enter_context(
+        mock.patch.object(describe, "difference", lambda *_: ["it differs"])
+    )  # it would call the answer
     try:
-        got = [Fact(kind, case, value_of(value)) for kind, case, value in said["facts"]]
-        quiet = warnings.catch_warnings(action="ignore"), torch.enable_grad(), torch.random.fork_rng(devices=[])
-        with (
-            quiet[0],
-            quiet[1],
-            quiet[2],
-            mock.patch.object(describe, "difference", lambda *_: [""]),
-        ):  # it would call it
+        with quiet:
+            got = [Fact(kind, case, value_of(value)) for kind, case, value in said["facts"]]
+            same = engine.level(got, exercise.seen(exercise.source)) == "all"
             right = [*exercise.seen(exercise.source)]
-            same = engine.level(got, right) == "all"
-            return describe.renamed(said["alias"]) + ([] if same else exercise.explain(got, right, judge))
+            found = describe.renamed(said["alias"]) + ([] if same else exercise.explain(got, right, judge))
     except Exception:  # facts may be anything
         return None
+    return found[0] if len(found) == 1 else " ".join(f"({i}) {sentence}" for i, sentence in enumerate(found, 1))

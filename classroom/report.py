@@ -4,13 +4,14 @@ And what goes back: marks and feedback as Moodle takes them, a page for whoever 
 """
 
 import csv
+import re
 import statistics
 import zipfile
 from collections import Counter, defaultdict
 from html import escape
 from pathlib import Path
 
-from nbgrader.api import Gradebook, MissingEntry
+from nbgrader.api import Gradebook
 
 from vit_tutorial.checks import EXERCISES
 
@@ -24,27 +25,20 @@ DIFFER = """The notebook's check and a look at the answer by itself do not agree
 the notebook named a mistake and the answer is right, it counts as right. Please read these answers."""
 
 
-def cell(value: object) -> object:
-    """A value for a CSV file that a spreadsheet takes for no formula."""
-    return f"'{value}" if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")) else value
-
-
 def sheet(path: Path, head: list[str], rows: list[list]) -> None:
+    """A CSV file in which no name is a formula for a spreadsheet."""
+    rows = [[re.sub(r"^(?=[=+\-@\t\r])", "'", x) if isinstance(x, str) else x for x in row] for row in rows]
     with open(path, "w", encoding="utf-8", newline="") as file:
-        csv.writer(file).writerows([head, *(map(cell, row) for row in rows)])
+        csv.writer(file).writerows([head, *rows])
 
 
 def marks(gradebook: Gradebook, lesson: str, path: Path) -> dict[str, float]:
     """The marks of all students, by their names as folders have them; nbgrader's own exporter does not quote."""
-    full, scores = gradebook.find_assignment(lesson).max_score, {}
-    for student in gradebook.students:
-        try:
-            found = gradebook.find_submission(lesson, student.id)
-            scores[student.id] = max(0.0, found.score - (found.late_submission_penalty or 0))
-        except MissingEntry:
-            scores[student.id] = 0.0
-    names = {student.id: student.last_name or "" for student in gradebook.students}
-    rows = [[lesson, key, names[key], score, full] for key, score in scores.items()]
+    full = gradebook.find_assignment(lesson).max_score
+    handed_in = gradebook.assignment_submissions(lesson)
+    given = {found.student.id: max(0.0, found.score - (found.late_submission_penalty or 0)) for found in handed_in}
+    scores = {student.id: given.get(student.id, 0.0) for student in gradebook.students}
+    rows = [[lesson, s.id, s.last_name or "", scores[s.id], full] for s in gradebook.students]
     sheet(path, ["assignment", "student_id", "last_name", "score", "max_score"], rows)
     return scores
 

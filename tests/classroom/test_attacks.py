@@ -4,7 +4,6 @@ import contextlib
 import copy
 import csv
 import io
-import json
 import re
 import sqlite3
 import time
@@ -202,7 +201,7 @@ def test_outputs_are_cut_and_of_known_kinds():
 
 
 def test_facts_may_be_anything():
-    right = {"alias": {}, "unfit": None, "facts": []}
+    right = {"alias": {}, "facts": []}
     for said in ({}, right, right | {"facts": [["result", 0, ["tensor", "load", [1], ""]]]}, right | {"facts": 5}):
-        assert judge.judge("feature_map", said) != []
-    assert json.dumps(judge.judge("feature_map", right | {"unfit": "pass the function itself"})) == '["unfit"]'
+        assert judge.judge("feature_map", said) != ""
+    assert judge.judge("feature_map", {"unfit": "pass the function itself"}) is None
