@@ -44,14 +44,16 @@ def marks(gradebook: Gradebook, lesson: str, path: Path) -> dict[str, float]:
 
 
 def verdicts(autograded: Path) -> dict[str, dict]:
-    """What a graded notebook keeps of each check, by its grade_id."""
+    """What a graded notebook keeps of each check, by its grade_id; nothing if its grading was broken off."""
     checks = [check for *_, check in exercises(read(autograded))]
-    return {check.metadata.nbgrader.grade_id: check.outputs[-1].metadata for check in checks}
+    broken = not all(check.outputs for check in checks)
+    return {} if broken else {check.metadata.nbgrader.grade_id: check.outputs[-1].metadata for check in checks}
 
 
 def report(course: Path, lesson: str, names: bool, without: list[str]) -> str:
     """In Markdown; with the students' names behind each mistake only on demand. `without`: whose files were none."""
-    given = {path.parts[-3]: verdicts(path) for path in sorted(course.glob(f"autograded/*/{lesson}/{lesson}.ipynb"))}
+    graded = sorted(course.glob(f"autograded/*/{lesson}/{lesson}.ipynb"))
+    given = {path.parts[-3]: seen for path in graded if (seen := verdicts(path))}
     release = read(course / "release" / lesson / f"{lesson}.ipynb")
     points = {check.metadata.nbgrader.grade_id: check.metadata.nbgrader.points for *_, check in exercises(release)}
     marks = [sum(SHARES[kept[name]["verdict"]] * points[name] for name in points) for kept in given.values()]

@@ -22,12 +22,12 @@ from classroom.run import bounded
 from . import attacks
 from .conftest import LESSON, marks, solved
 
-pytestmark = pytest.mark.filterwarnings("ignore:Object of type")  # nbgrader's, of its database
+pytestmark = [pytest.mark.filterwarnings(f"ignore:{text}") for text in ("Object of type", "Non-unique cell id")]
 WALLS = pytest.mark.skipif(bool(sandbox.missing()), reason=f"only bubblewrap stops it, and {sandbox.missing()}")
-FORMULA = '=HYPERLINK("http://x"),Müller'
+FORMULA = '=HYPERLINK("x"),Müller'
 PWNED = "<script>document.title = 'PWNED'</script><img src=x onerror=\"document.title = 'PWNED'\">"
 EARNED = {
-    "call": 0, "rebound": 0, "module": 0, "tree": 0, "named": 0, "borrowed": 0, "harm": 0,
+    "call": 0, "rebound": 0, "named": 0, "borrowed": 0, "harm": 0,
     "forks": 0, "dies": 5, "endless": 2, "loud": 5,
 }  # fmt: skip
 
@@ -94,9 +94,7 @@ def graded(room, tmp_path_factory):
     stub = read(course / "release" / LESSON / f"{LESSON}.ipynb")
     files = {
         "call": attacker(room, attacks.CALL, attacks.DIAGNOSE, attacks.LEVEL, attacks.CLEARED),
-        "rebound": attacker(room, attacks.REBOUND),
-        "module": attacker(room, attacks.MODULE),
-        "tree": attacker(room, attacks.TREE, attacks.PRINT),
+        "rebound": attacker(room, attacks.MODULE, attacks.REBOUND, attacks.TREE, attacks.PRINT),
         "named": attacker(room, attacks.NAMED),
         "borrowed": attacker(room, attacks.BORROWED),
         "forks": attacker(room, attacks.FORKS),
@@ -149,7 +147,7 @@ def test_what_a_hand_in_does_stays_in_its_sandbox(graded):
 def test_the_report_names_those_whose_verdicts_differ(graded):
     text = (graded[0] / "grades" / f"{LESSON}-report.md").read_text(encoding="utf-8")
     listed = text.partition("## Two verdicts")[2]
-    for name in ("call", "rebound", "module", "tree", "named", "borrowed"):
+    for name in ("call", "rebound", "named", "borrowed"):
         assert re.search(rf"Exercise \d.*, {name}: (right|one mistake named) in the notebook", listed), name
     for name in ("Ann_Lee", "copied", "one_mistake", "dies", "loud"):
         assert f", {name}:" not in listed
@@ -205,3 +203,12 @@ def test_facts_may_be_anything():
     for said in ({}, right, right | {"facts": [["result", 0, ["tensor", "load", [1], ""]]]}, right | {"facts": 5}):
         assert judge.judge("feature_map", said) != ""
     assert judge.judge("feature_map", {"unfit": "pass the function itself"}) is None
+
+
+def test_without_bubblewrap_the_answers_are_alone_too(room, monkeypatch):
+    monkeypatch.setattr(sandbox, "missing", lambda: "it is not here")
+    cells = [cell for cell in attacker(room, attacks.BORROWED, keep=[]).cells if cell.cell_type == "code"]
+    found = judge.seen(cells, 100)
+    assert {name: bool(judge.judge(name, said)) for name, said in found.items()} == dict.fromkeys(found, True)
+    right = [cell for cell in solved(room).cells if cell.cell_type == "code"]
+    assert [judge.judge(name, said) for name, said in judge.seen(right, 100).items()] == [""] * 3
