@@ -1,5 +1,6 @@
 """What nbgrader does otherwise in this course: the student edition, partial credit, two verdicts, safe pages."""
 
+import itertools
 import json
 import re
 import textwrap
@@ -84,9 +85,9 @@ class Run(NbGraderPreprocessor):
             resources["alone"] = alone.result()
         try:
             shown = [bounded(outputs) for outputs in json.loads(said)]
-        except Exception:  # a hand-in may end what runs it
+        except Exception:  # a hand-in may end what runs it, or speak for it
             shown = []
-        for cell, outputs in zip(code, shown or [[]] * len(code), strict=True):
+        for cell, outputs in itertools.zip_longest(code, shown[: len(code)], fillvalue=[]):
             cell.outputs, cell.execution_count = outputs, None
         return notebook, resources
 

@@ -14,7 +14,7 @@ from . import sandbox
 
 LOUD = 20_000_000  # bytes: a cell that shows more is ended
 TEXT, PICTURES = 100_000, 2_000_000  # characters of a cell that are kept
-CUT = "\n[... cut: a cell shows 100,000 characters at most ...]\n"
+CUT = "\n[... cut, it is too long ...]\n"
 
 
 def cut(text: str, most: int = TEXT) -> str:
