@@ -116,7 +116,7 @@ def seen(cells: list[NotebookNode], seconds: float) -> dict[str, dict]:
     """What is seen of the answers in code cells, by exercise."""
     steps = [[cell.source, *(asked(cell.source) if is_check(cell) else ("", ""))] for cell in cells]
     exercises = [EXERCISES[name] for _, name, _ in steps if name]
-    left = {e.name: [[*e.wanted(i).items()] for i in range(len(e.cases))] * e.is_class for e in exercises}
+    left = {e.name: [[*e.wanted(i).items()] for i in range(len(e.cases) * e.is_class)] for e in exercises}
     found: dict[str, dict] = {}
     while left:
         given = json.dumps({"cells": steps, "wanted": left}).encode()
