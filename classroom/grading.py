@@ -168,6 +168,6 @@ def convert(converter: type, course: Path, lesson: str, student: str = "*") -> N
     result = capture_log(work)
     if not result["success"]:
         log = result.get("log", "") + result["error"]
-        causes = [cause for _, cause in re.findall(r"^( *)Traceback .*\n(?:\1 .*\n)*\1(\S.*)", log, re.M)]
+        causes = [cause for _, cause in re.findall(r"Traceback .*\n( +)File .*\n(?:\1.*\n)* *(\S.*)", log)]
         others = [cause for cause in causes if "NbGraderException" not in cause]  # which only points at another one
         raise Refused(f"{lesson}: nbgrader stopped with {[*others, *causes, log.strip()][0]}")

@@ -14,12 +14,13 @@ import nbformat
 import pytest
 import torch
 from nbformat.v4 import new_code_cell, new_notebook, new_output
+from nbgrader.converters import Autograde
 
-from classroom import student
+from classroom import judge, sandbox, student
 from classroom.grade import grade, main
-from classroom.grading import exercises
+from classroom.grading import convert, exercises
 from classroom.judge import judged
-from classroom.lessons import LINK, alone, chosen, is_check, is_solution, read
+from classroom.lessons import LINK, Refused, alone, chosen, is_check, is_solution, read
 from classroom.run import Kernel
 from vit_tutorial import checks
 
@@ -229,6 +230,13 @@ def test_bad_input_is_refused_in_one_line(room, monkeypatch, arguments, line):
     with pytest.raises(SystemExit, match=line) as refused:
         main()
     assert "\n" not in str(refused.value)
+
+
+def test_what_stops_nbgrader_is_said(graded, monkeypatch):
+    monkeypatch.setattr(sandbox, "run", lambda *_: b"")
+    monkeypatch.setattr(judge, "seen", lambda *_: {}["such"])
+    with pytest.raises(Refused, match=r"02_cls_token: nbgrader stopped with KeyError: 'such'$"):
+        convert(Autograde, graded[0], LESSON, "cleo")
 
 
 @pytest.mark.parametrize("failures", [2, 3])
