@@ -17,7 +17,7 @@ from nbgrader.converters import Autograde, GenerateFeedback
 
 from . import sandbox
 from .grading import convert
-from .hand_ins import place
+from .hand_ins import place, shown
 from .lessons import Refused
 from .report import for_moodle, marks, nothing_to_grade, report
 
@@ -57,9 +57,9 @@ def grade(course: Path, number: str, folder: Path | None = None, names: bool = F
                 for converter in (Autograde, GenerateFeedback):
                     convert(converter, course, lesson, key)
             except Refused as reason:
-                print(f"not graded: {reason}")
+                print(f"not graded: {shown(str(reason))}")
                 without.append(key)
-                found[key].passed_over.append(str(reason))
+                found[key].passed_over.append(shown(str(reason)))
                 continue
             gradebook.db.expire_all()
             given = gradebook.find_submission(lesson, key)

@@ -18,7 +18,7 @@ MOODLE = re.compile(r"_(\d+)_assignsubmission_")  # in the name of a student's f
 
 @dataclass
 class Student:
-    """The name as it was written, the folder handed in, the hand-ins with their times, and why other files are none."""
+    """The name as it was written, the folder handed in, the hand-ins with their times, and why other files are none, for a page."""
 
     name: str
     folder: str
@@ -28,7 +28,7 @@ class Student:
 
 def grade_id(cell: NotebookNode) -> str | None:
     """nbgrader's name of a cell that it knows."""
-    return dict(cell.metadata).get("nbgrader", {}).get("grade_id")
+    return cell.metadata.get("nbgrader", {}).get("grade_id")
 
 
 def shown(text: str) -> str:
@@ -94,7 +94,7 @@ def student_of(path: Path, folder: Path, lesson: str) -> tuple[str, str]:
     parts = path.relative_to(folder).parts
     name = parts[0] if len(parts) > 1 else re.sub(rf"(?i)copy of|{lesson}(-copy\d*)?|\(\d+\)", " ", path.stem)
     name, number, *_ = *MOODLE.split(name.encode("utf-8", "replace").decode()), ""
-    if not re.search(r"\w", name):
+    if not re.search(r"[^\W_]", name):
         raise Refused("whose is it? Put it into a folder with the student's name")
     plain = re.sub(r"[^\w.@-]+", "_", name).strip("_-. ")
     return "_".join(filter(None, [plain, number])), name.strip("_-. ")

@@ -88,7 +88,7 @@ def report(course: Path, lesson: str, names: bool, without: list[str]) -> str:
 def nothing_to_grade(course: Path, lesson: str, key: str, student: Student) -> None:
     """The feedback page of a student whose files are no hand-in says so, and what to send."""
     heading = title(read(course / "release" / lesson / f"{lesson}.ipynb"))
-    reasons = "".join(f"<li>{escape(reason)}</li>" for reason in student.passed_over)
+    reasons = "".join(f"<li>{reason}</li>" for reason in student.passed_over)
     body = f"""<h1>{escape(heading)}</h1>
 <p>{escape(student.name)}: no points yet, because nothing that you handed in could be graded.</p>
 <ul>{reasons}</ul>
