@@ -18,7 +18,7 @@ MOODLE = re.compile(r"_(\d+)_assignsubmission_")  # in the name of a student's f
 
 @dataclass
 class Student:
-    """The name as it was written, the folder handed in, the hand-ins with their times, and why other files are none, for a page."""
+    """The name as it was written, the folder handed in, the hand-ins with their times, why other files are none."""
 
     name: str
     folder: str
