@@ -118,9 +118,11 @@ class OnlyExercises(NbGraderPreprocessor):
 
     def preprocess(self, notebook: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
         lesson = resources["nbgrader"]["assignment"]
-        release = read(Path("release", lesson, f"{lesson}.ipynb"))  # this runs in the course
+        release, source = (
+            read(Path(kind, lesson, f"{lesson}.ipynb")) for kind in ("release", "source")
+        )  # of the course
         headings = {check.metadata.nbgrader.grade_id: heading for heading, _, check in exercises(release)}
-        ours = {cell.source for cell in release.cells}
+        ours = {cell.source for cell in [*release.cells, *source.cells]}
         places = [i for i, cell in enumerate(notebook.cells) if is_check(cell) or HEADING.search(cell.source)]
         notebook.cells = [notebook.cells[0], *notebook.cells[places[0] : places[-1] + 1]]
         with Gradebook(resources["nbgrader"]["db_url"]) as gradebook:  # the name as it was written
@@ -153,7 +155,7 @@ def configure(c: Config) -> None:
     after = Autograde.autograde_preprocessors.default_args[0][1:]
     c.Autograde.autograde_preprocessors = [Run, Marks, *after]
     c.GenerateFeedback.preprocessors = [GetGrades, OnlyExercises, CSSHTMLHeaderPreprocessor]
-    c.HTMLExporter.template_name, c.HTMLExporter.embed_images = "exercises", True
+    c.HTMLExporter.template_name = "exercises"
     templates = Path(nbgrader.__file__).parent / "server_extensions" / "formgrader" / "templates"
     c.HTMLExporter.extra_template_basedirs = [str(Path(__file__).parent / "site"), str(templates)]
     c.HTMLExporter.template_file = "page.html.j2"
