@@ -64,7 +64,7 @@ def run(module: str, given: bytes, seconds: float, most: int, lessons: Path = LE
     with tempfile.TemporaryFile() as file:
         file.write(given)
         file.seek(0)
-        pipes = {"stdin": file, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+        pipes = {"stdin": file, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "cwd": tempfile.gettempdir()}
         with subprocess.Popen(command, env=environment, start_new_session=True, **pipes) as process:
             threading.Thread(target=watch, args=(process, seconds), daemon=True).start()
             said = process.stdout.read(most)
