@@ -2,7 +2,8 @@
 
 HANDED_IN is a folder with one folder for each student, or with files that have the student's name in theirs
 (anna_04_attention.ipynb). The lesson is recognised by what is in a file, so "Copy of 04_attention.ipynb" will do.
-Without HANDED_IN, what lies in COURSE/submitted is graded again. Students' code runs on this machine.
+Without HANDED_IN, what lies in COURSE/submitted is graded again. Students' code runs on this machine, in bubblewrap if
+that is there.
 """
 
 import argparse
@@ -13,12 +14,12 @@ from pathlib import Path
 
 from nbgrader.api import Gradebook
 from nbgrader.converters import Autograde, GenerateFeedback
-from nbgrader.plugins import CsvExportPlugin
 
+from . import sandbox
 from .grading import convert
-from .hand_ins import place
+from .hand_ins import place, shown
 from .lessons import Refused
-from .report import for_moodle, nothing_to_grade, report
+from .report import for_moodle, marks, nothing_to_grade, report
 
 
 def lesson_of(course: Path, number: str) -> str:
@@ -37,7 +38,11 @@ def grade(course: Path, number: str, folder: Path | None = None, names: bool = F
     folder = folder or course / "submitted"
     if not folder.is_dir():
         raise Refused(f"{folder} is no folder; hand-ins are expected in it")
-    found = place(course, lesson, folder)
+    if why := sandbox.missing():
+        print(f"Students' code runs with your rights, on all that is yours: {why}")
+    with Gradebook(f"sqlite:///{course / 'gradebook.db'}") as gradebook:
+        known = {student.id: student.last_name or student.id for student in gradebook.students}
+    found = place(course, lesson, folder, known)
     students = [key for key, student in found.items() if student.files]
     without = [key for key in found if key not in students]
     if not students:
@@ -52,21 +57,23 @@ def grade(course: Path, number: str, folder: Path | None = None, names: bool = F
                 for converter in (Autograde, GenerateFeedback):
                     convert(converter, course, lesson, key)
             except Refused as reason:
-                print(f"not graded: {reason}")
+                print(f"not graded: {shown(str(reason))}")
+                without.append(key)
+                found[key].passed_over.append(shown(str(reason)))
                 continue
             gradebook.db.expire_all()
             given = gradebook.find_submission(lesson, key)
             print(f"{given.score:5g} of {given.max_score:g} points {time.perf_counter() - start:5.0f} s", flush=True)
         grades = course / "grades"
         grades.mkdir(exist_ok=True)
-        CsvExportPlugin(to=str(grades / f"{lesson}.csv"), assignment=[lesson]).export(gradebook)
+        scores = marks(gradebook, lesson, grades / f"{lesson}.csv")
     for key in without:
         nothing_to_grade(course, lesson, key, found[key])
     text = report(course, lesson, names, without)
     (grades / f"{lesson}-report.md").write_text(text, encoding="utf-8")
     print(f"\n{text}\nmarks     {grades / lesson}.csv\nreport    {grades / lesson}-report.md")
     print(f"feedback  {course / 'feedback'}/STUDENT/{lesson}/{lesson}.html")
-    for path in for_moodle(course, lesson, found):
+    for path in for_moodle(course, lesson, found, scores):
         print(f"Moodle    {path}")
 
 

@@ -1,29 +1,33 @@
-"""What nbgrader does otherwise in this course: the student edition, partial credit, code that never ends."""
+"""What nbgrader does otherwise in this course: the student edition, partial credit, two verdicts, safe pages."""
 
+import itertools
+import json
 import re
 import textwrap
+from concurrent.futures import ThreadPoolExecutor
+from html import escape
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import nbgrader
-from nbclient.exceptions import CellTimeoutError, DeadKernelError
 from nbconvert.preprocessors import CSSHTMLHeaderPreprocessor
 from nbformat import NotebookNode
 from nbformat.v4 import new_markdown_cell, new_output
 from nbgrader.api import Gradebook
 from nbgrader.converters import Autograde, GenerateAssignment
 from nbgrader.coursedir import CourseDirectory
-from nbgrader.preprocessors import Execute, GetGrades, NbGraderPreprocessor
+from nbgrader.preprocessors import GetGrades, NbGraderPreprocessor
 from nbgrader.utils import capture_log
-from traitlets import Bool, Integer, default
+from traitlets import Integer
 from traitlets.config import Config, PyFileConfigLoader
 
-from vit_tutorial.checks import EXERCISES
-
-from .lessons import Refused, is_check, is_solution
+from . import judge, sandbox
+from .judge import SHARES
+from .lessons import Refused, is_check, is_solution, read
 from .mathml import mathml
+from .run import bounded, cut
 
-SHARES = {"right": 1, "one mistake named": 1 / 2, "two named": 1 / 4, "described": 0, "empty": 0, "stopped": 0}
+LARGEST = 5 * 10**6  # characters of a page's cells
 HEADING = re.compile(r"^### (Exercise .+)$", re.M)
 CARD = re.compile(r"^\*(difficulty .+)\*$", re.M)
 SOLVED_ONLY = " (In the notebook with solutions that cell is folded and holds ours.)"
@@ -37,40 +41,6 @@ FOR_STUDENTS = """**For students**
 - **Points** stand on each exercise's card: all of them if the check says *right*, half if it names your one mistake,
   a quarter if it names two, otherwise none. Predictions and *From memory* earn none.
 - **Hand in** this notebook, saved, as one file (in Colab: *File*, *Download*, *Download .ipynb*). Any name will do."""
-
-
-class Verdict(NamedTuple):
-    """What a check said: one of SHARES' kinds, its words, and the sentences that the class report counts."""
-
-    kind: str
-    text: str
-    sentences: list[str]
-
-
-def judged(cell: NotebookNode, answer: NotebookNode | None = None) -> Verdict:
-    """The verdict of a check cell that has run; if the `answer` before it did not, its error counts."""
-    printed = "".join(output.text for output in cell.outputs if output.output_type == "stream")
-    error = fault(cell)
-    if error and error.ename == "NameError" and answer:
-        error = fault(answer) or error
-    if not error and (right := re.search(r"^.*: right, on \d+ cases$", printed, re.M)):
-        return Verdict("right", right[0], [])
-    if not error or error.ename != "Wrong":
-        text = f"{error.ename}: {error.evalue}".splitlines()[0] if error else "the check did not run"
-        return Verdict("stopped", text, [text])
-    said = error.evalue.partition(": ")[2]
-    if "nothing is written yet" in said:
-        return Verdict("empty", error.evalue, [])
-    known = {edit.sentence for edit in EXERCISES[re.search(r"checks\.(\w+)", cell.source)[1]].edits}
-    parts = re.split(r"(?: |^)\(\d\) | Or: | And: ", said) if said not in known else [said]
-    named = [part for part in parts if part in known]
-    kind = "one mistake named" if said in known else "two named" if named else "described"
-    return Verdict(kind, error.evalue, named or [said])
-
-
-def fault(cell: NotebookNode) -> NotebookNode | None:
-    """The error with which a cell ended, if it did."""
-    return next((output for output in cell.outputs if output.output_type == "error"), None)
 
 
 def exercises(notebook: NotebookNode) -> list[tuple[str, NotebookNode, NotebookNode]]:
@@ -101,37 +71,25 @@ class ForStudents(NbGraderPreprocessor):
         return notebook, resources
 
 
-class Run(Execute):
-    """Runs a hand-in; a cell that ends the kernel or does not end is left out, and all others run in a fresh one."""
+class Run(NbGraderPreprocessor):
+    """Runs a hand-in and, beside it, has its answers looked at alone; both in the sandbox."""
 
-    interrupt_on_timeout = Bool(False)  # what does not listen to it would cost every later cell its time, too
     limit = Integer(60, help="seconds for an answer or a check; other cells have five times as many").tag(config=True)
 
-    @default("timeout_func")
-    def _seconds(self) -> Any:
-        return lambda cell: self.limit if "nbgrader" in cell.metadata else 5 * self.limit
-
-    def preprocess_cell(self, cell: NotebookNode, resources: Any, index: int) -> tuple[NotebookNode, Any]:
-        self.running = cell
-        return super().preprocess_cell(cell, resources, index)
-
-    def preprocess(self, notebook: NotebookNode, resources: Any, km: Any = None) -> tuple[NotebookNode, Any]:
-        starts = 3  # a kernel's ports are chosen, freed and then taken: another process may be faster
-        while True:
-            try:
-                return super().preprocess(notebook, resources, km)
-            except (CellTimeoutError, DeadKernelError) as error:
-                name, tags = type(error).__name__, self.running.metadata.setdefault("tags", [])
-                tags.append(self.skip_cells_with_tag)
-                said = (
-                    f"no end after {self._get_timeout(self.running)} s"
-                    if name == "CellTimeoutError"
-                    else "it ended the kernel: memory?"
-                )
-                self.running.outputs = [new_output("error", ename=name, evalue=said, traceback=[f"{name}: {said}"])]
-            except RuntimeError:
-                if not (starts := starts - 1):
-                    raise
+    def preprocess(self, notebook: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
+        code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+        asked = {"limit": self.limit, "cells": [(cell.source, "nbgrader" in cell.metadata) for cell in code]}
+        with ThreadPoolExecutor() as pool:
+            alone = pool.submit(judge.seen, code, 30 + self.limit)
+            said = sandbox.run("run", json.dumps(asked).encode(), 30 * self.limit, 12 * LARGEST)
+            resources["alone"] = alone.result()
+        try:
+            shown = [bounded(outputs) for outputs in json.loads(said)]
+        except Exception:  # a hand-in may end what runs it, or speak for it
+            shown = []
+        for cell, outputs in itertools.zip_longest(code, shown[: len(code)], fillvalue=[]):
+            cell.outputs, cell.execution_count = outputs, None
+        return notebook, resources
 
 
 class Marks(NbGraderPreprocessor):
@@ -142,12 +100,14 @@ class Marks(NbGraderPreprocessor):
     def preprocess_cell(self, cell: NotebookNode, resources: Any, index: int) -> tuple[NotebookNode, Any]:
         self.answer = cell if is_solution(cell) else self.answer
         if is_check(cell):
-            verdict, full = judged(cell, self.answer), cell.metadata.nbgrader.points
+            exercise, full = judge.asked(cell.source)[0], cell.metadata.nbgrader.points
+            verdict = judge.both(judge.judged(cell, self.answer), exercise, resources["alone"][exercise])
             points = SHARES[verdict.kind] * full
             shown = {"text/plain": f"{points:g}", "text/html": f"{points:g} of {full:g} points"}
-            kept = {"verdict": verdict.kind, "sentences": verdict.sentences}
+            kept = {"verdict": verdict.kind, "sentences": verdict.sentences, "differ": verdict.differ}
+            text = textwrap.fill(cut(verdict.text, 5000), 85) + "\n"  # the page cuts longer lines
             cell.outputs = [
-                new_output("stream", text=textwrap.fill(verdict.text, 85) + "\n"),  # the page cuts longer lines
+                new_output("stream", text=text),
                 new_output("execute_result", shown, metadata=kept, execution_count=cell.execution_count),
             ]
         return cell, resources
@@ -157,18 +117,35 @@ class OnlyExercises(NbGraderPreprocessor):
     """The feedback page holds the title and what stands between the first exercise's heading and the last check."""
 
     def preprocess(self, notebook: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
-        for heading, _, check in exercises(notebook):
-            check.metadata.heading = heading
+        lesson = resources["nbgrader"]["assignment"]
+        release, source = (
+            read(Path(kind, lesson, f"{lesson}.ipynb")) for kind in ("release", "source")
+        )  # of the course
+        headings = {check.metadata.nbgrader.grade_id: heading for heading, _, check in exercises(release)}
+        ours = {cell.source for cell in [*release.cells, *source.cells]}
         places = [i for i, cell in enumerate(notebook.cells) if is_check(cell) or HEADING.search(cell.source)]
         notebook.cells = [notebook.cells[0], *notebook.cells[places[0] : places[-1] + 1]]
         with Gradebook(resources["nbgrader"]["db_url"]) as gradebook:  # the name as it was written
             known = gradebook.find_student(resources["nbgrader"]["student"])
             resources["nbgrader"]["name"] = known.last_name or known.id
+        left = LARGEST
         for cell in notebook.cells:
-            if cell.metadata.get("nbgrader", {}).get("comment") == "No response.":  # the check says so, better
+            own = cell.source not in ours  # and may hold anything
+            cell.metadata = {"nbgrader": cell.metadata.get("nbgrader", {})}
+            if cell.metadata.nbgrader.get("comment") == "No response.":  # the check says so, better
                 del cell.metadata.nbgrader["comment"]
-            if cell.cell_type == "markdown":
+            cell.source = cut(cell.source, 20_000)
+            if (size := len(json.dumps(cell))) > left:
+                cell.source, size = "(left out: the page is too long)", 0
+                cell.outputs = cell.outputs if is_check(cell) else []
+            left -= size
+            if cell.cell_type == "markdown" and own:
+                cell.source = f"<pre>{escape(cell.source)}</pre>"
+            elif cell.cell_type == "markdown":
                 cell.source = re.sub(r"\$([^$\n]+)\$", lambda found: mathml(found[1]), cell.source)
+            elif is_check(cell):
+                cell.metadata.heading = headings[cell.metadata.nbgrader.grade_id]
+        notebook.metadata = {"language_info": {"name": "python"}}
         return notebook, resources
 
 
@@ -176,7 +153,6 @@ def configure(c: Config) -> None:
     """nbgrader_config.py of a course calls this."""
     c.GenerateAssignment.preprocessors = [ForStudents, *GenerateAssignment.preprocessors.default_args[0]]
     after = Autograde.autograde_preprocessors.default_args[0][1:]
-    c.Run.extra_arguments = ["--IPKernelApp.log_level=CRITICAL"]
     c.Autograde.autograde_preprocessors = [Run, Marks, *after]
     c.GenerateFeedback.preprocessors = [GetGrades, OnlyExercises, CSSHTMLHeaderPreprocessor]
     c.HTMLExporter.template_name = "exercises"
@@ -194,5 +170,6 @@ def convert(converter: type, course: Path, lesson: str, student: str = "*") -> N
     result = capture_log(work)
     if not result["success"]:
         log = result.get("log", "") + result["error"]
-        causes = re.findall(r"^[\w.]+(?:Error|Exception|Entry)(?:: .+|$)", log, re.M)  # the first is not nbgrader's own
-        raise Refused(f"{lesson}: nbgrader stopped with {[*causes, log][0]}")
+        causes = [cause for _, cause in re.findall(r"Traceback .*\n( +)File .*\n(?:\1.*\n)* *(\S.*)", log)]
+        others = [cause for cause in causes if "NbGraderException" not in cause]  # which only points at another one
+        raise Refused(f"{lesson}: nbgrader stopped with {[*others, *causes, log.strip()][0]}")

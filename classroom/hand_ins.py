@@ -3,20 +3,22 @@
 import itertools
 import re
 from dataclasses import dataclass, field
+from html import escape
 from pathlib import Path
 
 import nbformat
 from nbformat import NotebookNode
 
 from .grading import exercises
-from .lessons import Refused, read, title
+from .lessons import Refused, is_check, read, title
 
+LARGEST = 40_000_000  # bytes; the edition in one file has 13 MB
 MOODLE = re.compile(r"_(\d+)_assignsubmission_")  # in the name of a student's folder, behind the name: the participant
 
 
 @dataclass
 class Student:
-    """The name as it was written, the folder handed in, the hand-ins with their times, and why other files are none."""
+    """The name as it was written, the folder handed in, the hand-ins with their times, why other files are none."""
 
     name: str
     folder: str
@@ -29,10 +31,43 @@ def grade_id(cell: NotebookNode) -> str | None:
     return cell.metadata.get("nbgrader", {}).get("grade_id")
 
 
+def shown(text: str) -> str:
+    """What a student wrote, in a line that a terminal, a file and Markdown take as words."""
+    line = " ".join("".join(c if c.isprintable() else " " for c in text).split())[:500]
+    return escape(line, quote=False).replace("[", "&#91;").encode("utf-8", "replace").decode()
+
+
+def as_released(notebook: NotebookNode, release: NotebookNode) -> None:
+    """All metadata as they were handed out; of copies one keeps nbgrader's, the last that has something in it."""
+    known = {name: cell for cell in release.cells if (name := grade_id(cell))}
+    chosen: dict[str, NotebookNode] = {}
+    for cell in notebook.cells:
+        name = grade_id(cell)
+        given = known.get(name)
+        filled = given and cell.cell_type == given.cell_type and cell.source.strip() not in ("", given.source.strip())
+        if given and (filled or is_check(given) or name not in chosen):
+            chosen[name] = cell
+    places = {id(cell): name for name, cell in chosen.items()}
+    for cell in notebook.cells:
+        name = places.get(id(cell))
+        cell.metadata = {"nbgrader": dict(known[name].metadata.nbgrader)} if name else {}
+        cell.pop("attachments", None)
+        if cell.cell_type == "code":
+            cell.outputs, cell.execution_count = [], None
+    notebook.metadata = release.metadata
+
+
 def handed_in(path: Path, release: NotebookNode) -> NotebookNode:
     """A file as a hand-in of the released lesson, with checks that are missing put back at its end."""
+    if path.is_symlink() or not path.is_file():
+        raise Refused("a link or no file")
+    if (size := path.stat().st_size) > LARGEST:
+        raise Refused(f"{size / 1e6:.0f} MB, a lesson has {LARGEST / 1e6:.0f} at most")
     try:
         notebook = read(path)
+        if len(notebook.cells) > 1000:
+            raise ValueError
+        as_released(notebook, release)
         ids = {*map(grade_id, notebook.cells)}
         top = notebook.cells[0].source.partition("\n")[0]
     except Exception as error:  # a file may hold anything
@@ -58,39 +93,51 @@ def student_of(path: Path, folder: Path, lesson: str) -> tuple[str, str]:
     """
     parts = path.relative_to(folder).parts
     name = parts[0] if len(parts) > 1 else re.sub(rf"(?i)copy of|{lesson}(-copy\d*)?|\(\d+\)", " ", path.stem)
-    name, number, *_ = *MOODLE.split(name), ""
-    if not re.search(r"\w", name):
+    name, number, *_ = *MOODLE.split(name.encode("utf-8", "replace").decode()), ""
+    if not re.search(r"[^\W_]", name):
         raise Refused("whose is it? Put it into a folder with the student's name")
     plain = re.sub(r"[^\w.@-]+", "_", name).strip("_-. ")
     return "_".join(filter(None, [plain, number])), name.strip("_-. ")
 
 
-def place(course: Path, lesson: str, folder: Path) -> dict[str, Student]:
+def free(key: str, name: str, known: dict[str, str]) -> str:
+    """The key, or with a number behind it if it is another one's: "Ann Lee" and "Ann_Lee" are two students."""
+    taken = {other.casefold(): whose for other, whose in known.items()}
+    keys = (f"{key}-{n}" if n > 1 else key for n in itertools.count(1))
+    return next(key for key in keys if taken.get(key.casefold(), name) == name)
+
+
+def place(course: Path, lesson: str, folder: Path, known: dict[str, str]) -> dict[str, Student]:
     """Put each student's newest hand-in where nbgrader looks for it; say what was passed over.
 
-    By the name of their folder all who sent files; those without `files` sent none that is a hand-in.
+    By the name of their folder all who sent files; those without `files` sent none that is a hand-in. `known` has the
+    names of those who are in the gradebook.
     """
     release = read(course / "release" / lesson / f"{lesson}.ipynb")
     found: dict[str, Student] = {}
     for path in sorted(folder.glob(f"*/{lesson}/*.ipynb" if folder == course / "submitted" else "**/*")):
-        where, student = path.relative_to(folder), None
+        where, student, again = path.relative_to(folder), None, folder == course / "submitted"
         if path.is_dir() or any(part.startswith((".", "__")) for part in where.parts):
             continue
         try:
             key, name = student_of(path, folder, lesson)
+            if again:
+                key, name = where.parts[0], known.get(where.parts[0], where.parts[0])
+            key = free(key, name, known)
+            known[key] = name
             student = found.setdefault(key, Student(name, where.parts[0]))  # known now, even with nothing to grade
-            student.files.append((path.stat().st_mtime, where, handed_in(path, release)))
+            student.files.append((path.lstat().st_mtime, where, handed_in(path, release)))
         except Refused as reason:
-            print(f"{where}: {reason}; passed over")
+            print(f"{shown(str(where))}: {reason}; passed over")
             if student:
-                student.passed_over.append(f"{where.name}: {reason}")
+                student.passed_over.append(f"{shown(where.name)}: {reason}")
     for key, student in sorted(found.items()):
         if not student.files:
             print(f"{key}: nothing to grade")
             continue
         _, where, notebook = max(student.files, key=lambda file: file[0])
         if len(student.files) > 1:
-            print(f"{key}: {len(student.files)} files; the newest counts, {where}")
+            print(f"{key}: {len(student.files)} files; the newest counts, {shown(str(where))}")
         target = course / "submitted" / key / lesson
         target.mkdir(parents=True, exist_ok=True)
         nbformat.write(notebook, target / f"{lesson}.ipynb")

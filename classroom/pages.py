@@ -17,7 +17,7 @@ from vit_tutorial import data
 from . import recorded
 from .cells import Words, parts, plain
 from .grading import ForStudents
-from .lessons import facts, is_check, read, title
+from .lessons import Refused, facts, is_check, read, title
 
 SITE = Path(__file__).with_name("site")
 TEMPLATES = Environment(loader=FileSystemLoader(SITE), autoescape=False, undefined=StrictUndefined, trim_blocks=True)
@@ -65,13 +65,16 @@ def site(lessons: list[Path], folder: Path, edition: Callable[[Path], NotebookNo
 def introduction(stem: str, notebook: NotebookNode, titles: dict[str, str], found: list) -> dict:
     """A lesson as it stands in the contents: title, first words, what you build, minutes, its opening picture."""
     words, first = Words(stem, titles), notebook.cells[0].source.split("\n\n")
-    builds = next(block for block in first if block.startswith("**You will build** "))
+    builds = next((block for block in first if block.startswith("**You will build** ")), None)
+    pictures = [output for part in found for output in part.outputs if output.startswith("<figure>")]
+    if builds is None or len(first) < 2 or not pictures:
+        raise Refused(f"{stem}: its first cell has a paragraph **You will build**, and some cell shows a picture")
     return {
         "stem": stem,
         "title": titles[stem],
         "first": words.render(first[1]),
         "builds": words.render(builds),
-        "picture": next(output for part in found for output in part.outputs if output.startswith("<figure>")),
+        "picture": pictures[0],
         "times": facts(notebook),
     }
 

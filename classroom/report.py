@@ -4,47 +4,81 @@ And what goes back: marks and feedback as Moodle takes them, a page for whoever 
 """
 
 import csv
+import re
 import statistics
 import zipfile
 from collections import Counter, defaultdict
 from html import escape
 from pathlib import Path
 
-from .grading import SHARES, exercises
-from .hand_ins import MOODLE, Student
+from nbgrader.api import Gradebook
+
+from vit_tutorial.checks import EXERCISES
+
+from .grading import exercises
+from .hand_ins import MOODLE, Student, shown
+from .judge import SHARES
 from .lessons import read, title
 from .pages import TEMPLATES, style
 
+DIFFER = """The notebook's check and a look at the answer by itself do not agree. The lower points were given; but where
+the notebook named a mistake and the answer is right, it counts as right. Please read these answers."""
+
+
+def sheet(path: Path, head: list[str], rows: list[list]) -> None:
+    """A CSV file in which no name is a formula for a spreadsheet."""
+    rows = [[re.sub(r"^(?=[=+\-@\t\r])", "'", x) if isinstance(x, str) else x for x in row] for row in rows]
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([head, *rows])
+
+
+def marks(gradebook: Gradebook, lesson: str, path: Path) -> dict[str, float]:
+    """The marks of all students, by their names as folders have them; nbgrader's own exporter does not quote."""
+    full = gradebook.find_assignment(lesson).max_score
+    handed_in = gradebook.assignment_submissions(lesson)
+    given = {found.student.id: max(0.0, found.score - (found.late_submission_penalty or 0)) for found in handed_in}
+    scores = {student.id: given.get(student.id, 0.0) for student in gradebook.students}
+    rows = [[lesson, s.id, s.last_name or "", scores[s.id], full] for s in gradebook.students]
+    sheet(path, ["assignment", "student_id", "last_name", "score", "max_score"], rows)
+    return scores
+
 
 def verdicts(autograded: Path) -> dict[str, dict]:
-    """What a graded notebook keeps of each check, by its grade_id."""
+    """What a graded notebook keeps of each check, by its grade_id; nothing if its grading was broken off."""
     checks = [check for *_, check in exercises(read(autograded))]
-    return {check.metadata.nbgrader.grade_id: check.outputs[-1].metadata for check in checks}
+    broken = not all(check.outputs for check in checks)
+    return {} if broken else {check.metadata.nbgrader.grade_id: check.outputs[-1].metadata for check in checks}
 
 
 def report(course: Path, lesson: str, names: bool, without: list[str]) -> str:
     """In Markdown; with the students' names behind each mistake only on demand. `without`: whose files were none."""
-    given = {path.parts[-3]: verdicts(path) for path in sorted(course.glob(f"autograded/*/{lesson}/{lesson}.ipynb"))}
+    graded = sorted(course.glob(f"autograded/*/{lesson}/{lesson}.ipynb"))
+    given = {path.parts[-3]: seen for path in graded if (seen := verdicts(path))}
     release = read(course / "release" / lesson / f"{lesson}.ipynb")
     points = {check.metadata.nbgrader.grade_id: check.metadata.nbgrader.points for *_, check in exercises(release)}
     marks = [sum(SHARES[kept[name]["verdict"]] * points[name] for name in points) for kept in given.values()]
     mean = f" · mean: {statistics.mean(marks):.1f} of {sum(points.values())} points" if marks else ""
     rows = [f"# {title(release)} · hand-ins: {len(given)}{mean}", "", f"| exercise | {' | '.join(SHARES)} |"]
     rows.append("| --- |" + " --: |" * len(SHARES))
-    mistakes = []
+    mistakes, differ = [], []
+    ours = {edit.sentence for exercise in EXERCISES.values() for edit in exercise.edits}
     for heading, _, check in exercises(release):
         kinds, who = Counter(), defaultdict(list)
         for student, seen in given.items():
             kept = seen[check.metadata.nbgrader.grade_id]
             kinds[kept["verdict"]] += 1
             for sentence in kept["sentences"]:
-                who[sentence].append(student)
+                who[sentence if sentence in ours else shown(sentence)].append(student)
+            if kept.get("differ"):
+                differ.append(f"- {heading}, {student}: {kept['differ']}")
         rows.append(f"| {heading} | {' | '.join(str(kinds[kind]) for kind in SHARES)} |")
         lines = [
             f"- {len(students)} × {sentence}" + f" ({', '.join(students)})" * names
             for sentence, students in sorted(who.items(), key=lambda item: -len(item[1]))
         ]
         mistakes += ["", f"## {heading}", "", *lines] if lines else []
+    if differ:
+        mistakes += ["", "## Two verdicts", "", DIFFER, "", *differ]
     if without:
         who = f" ({', '.join(without)})" * names
         mistakes += ["", "## Nothing to grade", "", f"- {len(without)} × files that are no hand-in of this lesson{who}"]
@@ -54,7 +88,7 @@ def report(course: Path, lesson: str, names: bool, without: list[str]) -> str:
 def nothing_to_grade(course: Path, lesson: str, key: str, student: Student) -> None:
     """The feedback page of a student whose files are no hand-in says so, and what to send."""
     heading = title(read(course / "release" / lesson / f"{lesson}.ipynb"))
-    reasons = "".join(f"<li>{escape(reason)}</li>" for reason in student.passed_over)
+    reasons = "".join(f"<li>{reason}</li>" for reason in student.passed_over)
     body = f"""<h1>{escape(heading)}</h1>
 <p>{escape(student.name)}: no points yet, because nothing that you handed in could be graded.</p>
 <ul>{reasons}</ul>
@@ -64,7 +98,7 @@ def nothing_to_grade(course: Path, lesson: str, key: str, student: Student) -> N
     page.write_text(TEMPLATES.get_template("sheet.html").render(title=heading, style=style(), body=body), "utf-8")
 
 
-def for_moodle(course: Path, lesson: str, found: dict[str, Student]) -> list[Path]:
+def for_moodle(course: Path, lesson: str, found: dict[str, Student], scores: dict[str, float]) -> list[Path]:
     """If hand-ins came from Moodle: its grading worksheet, and its feedback files in one zip.
 
     Moodle knows a student by the number in the folder's name, in both.
@@ -73,14 +107,10 @@ def for_moodle(course: Path, lesson: str, found: dict[str, Student]) -> list[Pat
     pages = {key: page for key in numbers if (page := course / "feedback" / key / lesson / f"{lesson}.html").is_file()}
     if not numbers:
         return []
-    sheet, feedback = (course / "grades" / f"{lesson}-moodle.{suffix}" for suffix in ("csv", "zip"))
-    with open(course / "grades" / f"{lesson}.csv", encoding="utf-8", newline="") as file:
-        scores = {row["student_id"]: row["score"] for row in csv.DictReader(file)}
-    with open(sheet, "w", encoding="utf-8", newline="") as file:
-        rows = csv.writer(file)
-        rows.writerow(["Identifier", "Full name", "Grade", "Last modified (grade)"])
-        rows.writerows([f"Participant {number}", found[key].name, scores[key], ""] for key, number in numbers.items())
+    worksheet, feedback = (course / "grades" / f"{lesson}-moodle.{suffix}" for suffix in ("csv", "zip"))
+    rows = [[f"Participant {number}", found[key].name, scores[key], ""] for key, number in numbers.items()]
+    sheet(worksheet, ["Identifier", "Full name", "Grade", "Last modified (grade)"], rows)
     with zipfile.ZipFile(feedback, "w", zipfile.ZIP_DEFLATED) as packed:
         for key, page in pages.items():
             packed.write(page, f"{found[key].folder}/{lesson}-feedback.html")
-    return [sheet, feedback]
+    return [worksheet, feedback]

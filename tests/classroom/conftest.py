@@ -1,11 +1,15 @@
-"""The pages or the slides of all lessons, made once, and a browser that reads them from the disk."""
+"""The pages or slides of all lessons, made once, a browser that reads them from the disk; a course of two lessons."""
 
+import csv
 import shutil
 
+import nbformat
 import pytest
 
-from classroom import pages, slides
-from classroom.lessons import chosen
+from classroom import course, pages, slides
+from classroom.lessons import NOTEBOOKS, chosen, is_solution, read
+
+LESSON = "02_cls_token"
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
@@ -43,3 +47,37 @@ def page(browser):
     assert asked and [url for url in asked if not url.startswith(("file://", "data:"))] == []
     assert complaints == []
     page.close()
+
+
+@pytest.fixture(scope="module")
+def room(tmp_path_factory):
+    """A course with two lessons; of lesson 02 only the exercises, to be quick."""
+    folder = tmp_path_factory.mktemp("room")
+    for path in chosen(["01", "02"]):
+        lesson = read(path)
+        start = next(i for i, cell in enumerate(lesson.cells) if "## Your turn" in cell.source)
+        lesson.cells = lesson.cells[:3] + [c for c in lesson.cells[start:] if "class WarmStart" not in c.source]
+        lesson.cells[0].source += "\n\n![a map](figure1.png) and $x_1$" * (path.stem == LESSON)
+        nbformat.write(lesson, folder / path.name)
+    shutil.copy(NOTEBOOKS / "figure1.png", folder)
+    shutil.copy(NOTEBOOKS / "figure1.png", folder / "other.png")
+    (folder / "course").mkdir()
+    lessons = sorted(folder.glob("*.ipynb"))
+    course.make(lessons, folder / "course")
+    with open(folder / "course" / "nbgrader_config.py", "a") as config:
+        config.write("c.Run.limit = 25\n")
+    return folder
+
+
+def solved(room, *changes):
+    """The lesson with our solutions, some of their text exchanged."""
+    lesson = read(room / "course" / "source" / LESSON / f"{LESSON}.ipynb")
+    for old, new in changes:
+        (cell,) = [cell for cell in lesson.cells if is_solution(cell) and old in cell.source]
+        cell.source = cell.source.replace(old, new)
+    return lesson
+
+
+def marks(course):
+    with open(course / "grades" / f"{LESSON}.csv") as file:
+        return {row["student_id"]: (float(row["score"]), float(row["max_score"])) for row in csv.DictReader(file)}

@@ -15,6 +15,7 @@ from PIL import Image
 from classroom import cells, recorded
 from classroom.lessons import NOTEBOOKS, Refused, chosen, is_solution, read
 from classroom.mathml import mathml
+from classroom.pages import introduction
 
 EDITIONS = ("with-solutions", "students")
 LESSONS = [path.stem for path in chosen([])]
@@ -249,3 +250,10 @@ def test_print_cuts_no_code_and_leaves_navigation_out(page, made):
     hidden = "header, nav, details.folded, details.proof"
     assert page.eval_on_selector_all(hidden, "all => all.filter(one => one.checkVisibility()).length") == 0
     assert page.locator("details.solution summary").count() == 3 and page.locator("details[open]").count() == 0
+
+
+def test_a_lesson_without_the_paragraph_for_the_contents_is_refused():
+    lesson = read(chosen(["04"])[0])
+    lesson.cells[0].source = "# 04 · Attention\n\nWords."
+    with pytest.raises(Refused, match="04_attention: its first cell has a paragraph"):
+        introduction("04_attention", lesson, {}, [])

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import torch
 from torch import nn
 
+from ....patchify import patchify
 from ...engine import Exercise
 from ...observe import Unfit, numbers
 from .solutions import conv_from_linear, my_patchify, my_restore, my_unpatchify, our_order, tubes
@@ -85,7 +86,7 @@ def trains(answer):
 
 EXERCISES = {
     "patchify": Exercise(my_patchify, [(x, P) for x, P, _ in PICTURES]),
-    "unpatchify": Exercise(my_unpatchify, [(my_patchify(x.float(), P), P, grid) for x, P, grid in PICTURES]),
+    "unpatchify": Exercise(my_unpatchify, [(patchify(x.float(), P), P, grid) for x, P, grid in PICTURES]),
     "conv_from_linear": Exercise(
         conv_from_linear,
         [(numbers((2, C, 2 * P, 3 * P)), numbers((D, C * P * P), 1), numbers((D,), 2), P) for C, P, D in SIZES],

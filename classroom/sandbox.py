@@ -1,0 +1,108 @@
+"""Where students' code runs: a process of its own, in bubblewrap where that works.
+
+In there are the interpreter, the package and an empty /tmp; no network, no home, no course, no other process; nothing
+can be written that stays. What goes in and out are two pipes.
+"""
+
+import functools
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import BinaryIO
+
+import psutil
+
+from .lessons import ROOT
+
+LESSONS = ROOT / "vit_tutorial" / "checks" / "lessons"
+MEMORY, PROCESSES = min(8 * 10**9, psutil.virtual_memory().total // 2), 100
+ALONE = ["--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--proc", "/proc", "--dev", "/dev"]
+SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc", "/nix", "/sys/devices/system/cpu")
+OWN = [str(ROOT / name) for name in ("vit_tutorial", "classroom", "data", "benchmarks/results")]
+
+
+def walls(lessons: Path = LESSONS) -> list[str]:
+    """bubblewrap's arguments; `lessons` stands in the place of the checks' folder of lessons."""
+    size = ["--size", str(MEMORY // 8)] * ("--size" in subprocess.getoutput("bwrap --help"))
+    found = [*ALONE, *size, "--tmpfs", "/dev/shm", "--remount-ro", "/dev", *size, "--tmpfs", "/tmp"]
+    links = [Path(sys.executable)]
+    while links[-1].is_symlink():  # a virtual environment's is a link to a link to it
+        links.append(links[-1].parent / os.readlink(links[-1]))
+    for place in dict.fromkeys([*SYSTEM, sys.prefix, sys.base_prefix, *(str(link.parents[1]) for link in links), *OWN]):
+        found += ["--ro-bind-try", place, place] * (place != "/")
+    for path in Path.home().glob(".cache/matplotlib/fontlist-*.json"):  # finding the fonts takes seconds
+        found += ["--ro-bind", str(path), f"/tmp/.cache/matplotlib/{path.name}"]
+    for place in {LESSONS, *(Path(place, "vit_tutorial", "checks", "lessons") for place in sys.path)}:
+        found += ["--ro-bind", str(lessons), str(place)] * (lessons != LESSONS and place.is_dir())
+    return [*found, "--remount-ro", "/", "--chdir", "/tmp"]
+
+
+@functools.cache
+def missing() -> str | None:
+    """Why there is no sandbox here, or None."""
+    if not shutil.which("bwrap"):
+        return "bubblewrap (bwrap) is not installed" if sys.platform == "linux" else "bubblewrap runs on Linux only"
+    said = subprocess.run(["bwrap", *walls(), sys.executable, "-c", ""], stderr=subprocess.PIPE, text=True)
+    return (said.stderr.strip().splitlines() or ["bwrap failed"])[-1] if said.returncode else None
+
+
+def run(module: str, given: bytes, seconds: float, most: int, lessons: Path = LESSONS) -> bytes:
+    """What a module of this package says to what it is given, up to the size `most`."""
+    command, environment = [sys.executable, "-m", f"{__package__}.{module}", str(lessons)], dict(os.environ)
+    if not missing():
+        command = ["bwrap", *walls(lessons), *command[:-1], str(LESSONS)]
+        environment = {name: value for name, value in os.environ.items() if name in ("PATH", "LANG", "LC_ALL", "TZ")}
+        environment |= {"HOME": "/tmp", "VIT_TUTORIAL_OFFLINE": "1"}
+    if shutil.which("prlimit"):  # of each process; not each system has it
+        command = ["prlimit", f"--data={MEMORY}", "--core=0", *command]
+    environment |= {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
+    with tempfile.TemporaryFile() as file:
+        file.write(given)
+        file.seek(0)
+        pipes = {"stdin": file, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "cwd": tempfile.gettempdir()}
+        with subprocess.Popen(command, env=environment, start_new_session=True, **pipes) as process:
+            threading.Thread(target=watch, args=(process, seconds), daemon=True).start()
+            said = process.stdout.read(most)
+            process.kill()
+    return said
+
+
+def watch(process: subprocess.Popen, seconds: float) -> None:
+    """End it when its time is over, or when there are too many processes in it or they hold too much memory."""
+    end = time.monotonic() + seconds
+    while process.poll() is None and time.monotonic() < end:
+        inside = children(process.pid)
+        if len(inside) > PROCESSES or sum(map(held, inside)) > 1.5 * MEMORY:
+            break
+        time.sleep(0.2)
+    process.kill()
+
+
+def children(pid: int | None = None) -> list[psutil.Process]:
+    """All processes that one has started, and those have."""
+    try:
+        return psutil.Process(pid).children(recursive=True)
+    except psutil.Error:
+        return []
+
+
+def held(process: psutil.Process) -> int:
+    """Bytes of memory that it shares with no other."""
+    try:
+        memory = process.memory_info()
+    except psutil.Error:
+        return 0
+    return memory.rss - getattr(memory, "shared", 0)
+
+
+def inside() -> tuple[BinaryIO, BinaryIO]:
+    """For the module that runs in here: the pipes in and out, which nothing that it starts has."""
+    pipes = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    nothing = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nothing, 0), os.dup2(nothing, 1)
+    return pipes
