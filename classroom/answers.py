@@ -94,7 +94,8 @@ def main() -> None:
     lessons.__path__ = sys.argv[1:]
     sys.modules[lessons.__name__] = lessons
     from vit_tutorial import checks
-    from vit_tutorial.checks import describe, observe
+    from vit_tutorial.checks import describe, observe, seal
+    from vit_tutorial.checks.facts import facts
 
     asked, space = json.load(given), {"__name__": "__main__", "display": lambda *_, **__: None}
     for source, name, answer in asked["cells"]:
@@ -103,12 +104,12 @@ def main() -> None:
             continue
         said, exercise = {"exercise": name}, checks.EXERCISES[name]
         exercise.wanted = [{part: (*shape,) for part, shape in case} for case in asked["wanted"][name]].__getitem__
-        with warnings.catch_warnings(action="ignore"), torch.enable_grad():
-            said["unfit"] = describe.unfit(exercise, space[answer]) if answer in space else f"there is no {answer}"
-            if not said["unfit"]:
-                said["alias"] = observe.made(exercise, space[answer], 0).alias if exercise.is_class else {}
-                seen = observe.facts(exercise, space[answer])
-                said["facts"] = [[fact.kind, fact.case, plain(fact.value)] for fact in seen]
+        own = space.get(answer)
+        said["unfit"] = describe.unfit(exercise, own) or (seal.BORROWED if seal.borrowed(own) else None)
+        if not said["unfit"]:
+            with warnings.catch_warnings(action="ignore"), torch.enable_grad(), seal.sealed(exercise.solution, own):
+                said["alias"] = observe.made(exercise, own, 0).alias if exercise.is_class else {}
+                said["facts"] = [[fact.kind, fact.case, plain(fact.value)] for fact in facts(exercise, own)]
         out.write(json.dumps(said).encode() + b"\n")
         out.flush()
 

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from vit_tutorial import checks
 from vit_tutorial.checks import describe
-from vit_tutorial.checks.engine import Exercise, level
+from vit_tutorial.checks.compare import level
+from vit_tutorial.checks.engine import Exercise
 from vit_tutorial.checks.mistakes import Edit
 from vit_tutorial.checks.relation import transformed
 

@@ -11,7 +11,6 @@ import itertools
 import textwrap
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 import torch
 from torch import nn
@@ -89,7 +88,7 @@ class Exercise:
     def of(self, source: str) -> Callable:
         """The function or class that a source defines, with what the solution's module imports."""
         space = dict(inspect.getmodule(self.solution).__dict__)
-        exec(compiled(source), space)
+        exec(mistakes.compiled(source), space)
         return space[self.solution.__name__]
 
     def fresh(self, source: str) -> Iterator[Fact]:
@@ -139,7 +138,7 @@ class Exercise:
         """Sentences and source of two mistakes at once, where both can be made and are worth the look."""
         for (i, a), (j, b) in itertools.combinations(enumerate(self.edits), 2):
             text = a.sentence != b.sentence and worth(i, j) and (b(a(self.source)) or a(b(self.source)))
-            if text and compiled(text):
+            if text and mistakes.compiled(text):
                 yield [a.sentence, b.sentence], text
 
     def __call__(self, answer: Callable) -> None:
@@ -178,16 +177,27 @@ class Exercise:
             return [BORROWED]
         return describe.renamed(alias) + wrong
 
-    def explain(self, got: list[Fact], right: list[Fact], answer: Callable) -> list[str]:
-        """The fewest edits that do what the answer does; where there are none, what can be seen."""
+    def explain(self, got: list[Fact], right: list[Fact], answer: Callable | None) -> list[str]:
+        """The fewest edits that do what the answer does; where there are none, what can be seen.
+
+        Without the `answer`, where it cannot be called, only what follows from the facts is said.
+        """
         singles = [(edit.sentence, edit(self.source)) for edit in self.edits]
         fits = [level(got, self.seen(source)) for _, source in singles]
-        theirs = [*computed(facts(self.again, answer))]
+
+        @functools.cache
+        def theirs() -> list[Fact]:
+            return [*computed(facts(self.again, answer))] if answer else []
+
+        def ours(source: str) -> Iterator[Fact]:
+            return computed(self.again.seen(source)) if answer else iter(())
 
         def holds(source: str, where: Callable[[int], bool] = lambda case: True) -> bool:
             """Whether the answer does what an edited solution does on other numbers, too."""
-            both = (filter(lambda fact: where(fact.case), seen) for seen in (theirs, computed(self.again.seen(source))))
-            return level(*both) == "all"
+            return level(*(filter(lambda fact: where(fact.case), seen) for seen in (theirs(), ours(source)))) == "all"
+
+        def difference(*cases: set[int]) -> list[str]:
+            return describe.difference(self, got, right, answer, *cases) if answer else ["it differs."]
 
         if not level(got, right) and only_stops(got, right):
             # two exceptions may have two causes: they are evidence if all say the same, and not of each case alike
@@ -195,7 +205,7 @@ class Exercise:
             some = right_too or len({*stops(got)}) > 1
             named = [edited for edited, fit in zip(singles, fits, strict=True) if fit and some]
             said = [says for says, source in named if stops(got) == stops(self.seen(source))]
-            return said[:1] or describe.difference(self, got, right, answer)
+            return said[:1] or difference()
         fits = [fit if fit and holds(source) else None for fit, (_, source) in zip(fits, singles, strict=True)]
         if "all" in fits:
             return [singles[fits.index("all")][0]]
@@ -217,34 +227,23 @@ class Exercise:
         for (says, source), fit in zip(singles, fits, strict=True):
             if fit:
                 return [says, *describe.beside(got, self.seen(source))]
-        numbers = [*right, *computed(self.again.seen(self.source))]
-        if said := describe.constant([*got, *theirs], numbers):  # or it would be a mistake's number, times something
+        # first, or it would be a mistake's number, times something
+        if said := describe.constant([*got, *theirs()], [*right, *ours(self.source)]):
             return said
         for says, source in [("", self.source), *singles]:
             if seen := transformed(self, got, self.seen(source), not says):
-                more = transformed(self.again, theirs, computed(self.again.seen(source)), not says)
-                if said := [sentence for sentence in seen if sentence in more or not theirs]:
+                more = transformed(self.again, theirs(), ours(source), not says)
+                if said := [sentence for sentence in seen if sentence in more or not theirs()]:
                     return [*filter(None, [says]), said[0]]
-        stopped, there = (
-            {fact.case for fact in computed(seen) if isinstance(fact.value, Exception)} for seen in (got, theirs)
-        )
-        rest, ours = ([fact for fact in seen if fact.case not in stopped] for seen in (got, right))
+        stopped, there = ({fact.case for fact in seen if stops([fact])} for seen in (computed(got), theirs()))
+        rest, expected = ([fact for fact in seen if fact.case not in stopped] for seen in (got, right))
         for says, source in [("", self.source), *singles] if stopped and rest else []:
             candidate = [fact for fact in self.seen(source) if fact.case not in stopped]  # where it does not stop
-            if level(rest, candidate) != "all" or (says and level(ours, candidate) == "all"):
+            if level(rest, candidate) != "all" or (says and level(expected, candidate) == "all"):
                 continue
             if not holds(source, lambda case: case not in there):
                 continue
             if says and wrong_in(stopped, right, self.seen(source)):  # it may stop for this very reason
                 return [says]
-            return [*filter(None, [says]), *describe.difference(self, got, right, answer, stopped)]
-        return describe.difference(self, got, right, answer)
-
-
-@functools.lru_cache(1024)  # most are asked for twice in a row, and tens of thousands would stay
-def compiled(source: str) -> Any:
-    """Its code, or None where two edits together are no Python."""
-    try:
-        return compile(source, "<solution>", "exec")
-    except SyntaxError:
-        return None
+            return [*filter(None, [says]), *difference(stopped)]
+        return difference()

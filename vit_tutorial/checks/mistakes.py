@@ -1,8 +1,9 @@
 """Known mistakes as edits of a solution's text, lessons/NN/mistakes.txt; CONTRIBUTING.md shows the form."""
 
+import functools
 import re
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class Edit(NamedTuple):
@@ -34,3 +35,12 @@ def read(lesson: str) -> dict[str, list[Edit]]:
             sides = [[re.sub(r"^[-+] ?", "", side, flags=re.M).rstrip("\n") for side in pair] for pair in pairs]
             edits.append(Edit(" ".join(sentence.split()), tuple((old, new) for old, new in sides)))
     return found
+
+
+@functools.lru_cache(1024)  # most are asked for twice in a row, and tens of thousands would stay
+def compiled(source: str) -> Any:
+    """Its code, or None where two edits together are no Python."""
+    try:
+        return compile(source, "<solution>", "exec")
+    except SyntaxError:
+        return None
