@@ -17,7 +17,9 @@ def second_norm(answer: type[nn.Module]) -> dict[str, bool]:
         for name, parameter in block.named_parameters():
             if name.startswith("attention."):
                 parameter.data.zero_()
-    mine, ours = (block(1e-3 * numbers((1, 4, 6))) for block in blocks)
+    small = 1e-3 * numbers((1, 4, 6))
+    mine, inner = blocks[0](small), small + blocks[1].attention(blocks[1].norm1(small))
+    ours = inner + blocks[1].mlp(blocks[1].norm2(inner))  # its forward may be the answer's own, inherited
     known = getattr(blocks[0].norm2, "eps", None)  # the block may do other things wrong, or have a norm of its own
     right = torch.allclose(mine, ours, rtol=1e-4, atol=1e-5) if known is None else known == 1e-6
     return {"norm2 has another eps than 1e-6.": bool(right)}
