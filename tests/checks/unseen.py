@@ -6,9 +6,13 @@ import math
 import zlib
 from collections.abc import Callable
 from typing import Any
+from unittest import mock
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
+
+from vit_tutorial.checks.seal import attend
 
 SEEDS = (11, 12, 13)
 TIED = {"find_heads"}  # its arguments belong to each other: other numbers make no sense
@@ -74,12 +78,13 @@ def fine(x: Any) -> bool:
 def result(exercise, answer: Callable, own: tuple, inputs: tuple, seed: int = 0) -> Any:
     """What comes back for copies, or the exception."""
     torch.manual_seed(seed)
-    try:
-        if exercise.is_class:
-            return refilled(answer(*copy.deepcopy(own)), 5)(*copy.deepcopy(inputs))
-        return exercise.run(answer, *copy.deepcopy(inputs))
-    except Exception as error:
-        return error
+    with mock.patch.object(F, "scaled_dot_product_attention", attend):
+        try:
+            if exercise.is_class:
+                return refilled(answer(*copy.deepcopy(own)), 5)(*copy.deepcopy(inputs))
+            return exercise.run(answer, *copy.deepcopy(inputs))
+        except Exception as error:
+            return error
 
 
 def near(a: Any, b: Any) -> bool:

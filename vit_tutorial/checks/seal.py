@@ -6,8 +6,14 @@ import inspect
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import CodeType, FunctionType
+from typing import Any
+from unittest import mock
+
+import torch.nn.functional as F
+from torch import Tensor
 
 PACKAGE = str(Path(__file__).parents[1])
+SDPA = F.scaled_dot_product_attention
 BORROWED = "this runs code of the course's own. The exercise asks for yours."
 
 
@@ -46,6 +52,13 @@ def borrowed(answer: Callable) -> bool:
     return any(map(ours, functions(answer.forward if hasattr(answer, "forward") else answer)))
 
 
+def attend(query: Tensor, key: Tensor, value: Tensor, *rest: Any, **named: Any) -> Tensor:
+    """SDPA, which on a CPU does not compare the numbers of keys and values, and reads and writes beyond their end."""
+    if key.shape[-2] != value.shape[-2]:
+        raise RuntimeError(f"there are {key.shape[-2]} keys and {value.shape[-2]} values: each key has its value")
+    return SDPA(query, key, value, *rest, **named)
+
+
 @contextlib.contextmanager
 def sealed(solution: Callable, answer: Callable) -> Iterator[None]:
     """What raises Borrowed when it is called: the solution, and what the answer has inherited from this package."""
@@ -56,7 +69,8 @@ def sealed(solution: Callable, answer: Callable) -> Iterator[None]:
     try:
         for function, code in zip(held, codes, strict=True):
             function.__code__ = trap(code)
-        yield
+        with mock.patch.object(F, "scaled_dot_product_attention", attend):
+            yield
     finally:
         for function, code in zip(held, codes, strict=True):
             function.__code__ = code
