@@ -34,8 +34,8 @@ def seen_from_outside(exercise: Exercise, edit: Edit) -> str:
     got, right = list(exercise.seen(source)), list(exercise.seen(exercise.source))
     if level(got, right):
         return " ".join(describe.beside(got, right))
-    if sentence := transformed(exercise, got, right, True):
-        return sentence
+    if sentences := transformed(exercise, got, right, True):
+        return sentences[0]
     said = " ".join(describe.difference(exercise, got, right, exercise.of(source)))
     said = re.sub(r"^for [^:]*: ", "", said)
     said = re.sub(r", which is checks\.\w+\.cases\[\d+\]|; the first at .*?(?=\.$)", "", said)

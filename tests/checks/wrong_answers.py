@@ -207,12 +207,6 @@ MISTAKES = [
     (None, "read_kernels", lambda stored, own: {
         n: t.permute(3, 2, 0, 1) if t.ndim == 4 else t.T if n.endswith(".weight") and t.ndim == 2 else t
         for n, t in stored.items()}, "only what is called `weight`"),
-    (None, "honest_temperature", spoiled("honest_temperature", "20_001", "51"), "grid of temperatures is too coarse"),
-    (None, "honest_temperature", spoiled("honest_temperature",
-        ".max(-1).values.mean()", ".mean(0).max()"), "largest mean probability"),
-    (None, "split_by_original", spoiled("split_by_original",
-        "torch.randperm(len(digits), generator=generator)[: round(share * len(digits))]",
-        "(torch.rand(len(digits), generator=generator) < share).nonzero()[:, 0]"), "each is drawn for itself"),
     (None, "without_head", spoiled("without_head", "handle.remove()", "pass"), "^[^(]*a hook stays on the model"),
     (None, "within_budget", spoiled("within_budget", "key=lambda n: -row[n]", "key=lambda n: n"), "the scores have no"),
     (None, "within_budget", spoiled("within_budget", "spent > budget * sum(paint)", "mask[b].sum() == 8"),
@@ -221,8 +215,6 @@ MISTAKES = [
         "number of heads is fixed"),
     (None, "rows_by_head", lambda rows, h: torch.cat(
         [*rows.reshape(h, -1, *rows.shape[1:]).chunk(3, -1)]).reshape(rows.shape), "chunk cuts the wrong axis"),
-    (None, "fit_positions", lambda p, g: RIGHT["fit_positions"](
-        p if p.shape[1] % 2 else torch.cat([p[:, :1] * 0, p], 1), g), "odd or even|slot"),
     (None, "attention_intensity", lambda n, m, d, size, fused: 4 * n * m * d / (
         2 * (n + m) * d * size + 4 * n * m * (not fused)), "the numbers of the matrix between"),
     (None, "mended_run", spoiled("mended_run", "batch.unflatten(0, (-1, world)).unbind(1)", "[batch] * world"),

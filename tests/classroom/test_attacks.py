@@ -209,6 +209,6 @@ def test_without_bubblewrap_the_answers_are_alone_too(room, monkeypatch):
     monkeypatch.setattr(sandbox, "missing", lambda: "it is not here")
     cells = [cell for cell in attacker(room, attacks.BORROWED, keep=[]).cells if cell.cell_type == "code"]
     found = judge.seen(cells, 100)
-    assert {name: bool(judge.judge(name, said)) for name, said in found.items()} == dict.fromkeys(found, True)
+    assert len(found) == 3 and "" not in [judge.judge(name, said) for name, said in found.items()]
     right = [cell for cell in solved(room).cells if cell.cell_type == "code"]
     assert [judge.judge(name, said) for name, said in judge.seen(right, 100).items()] == [""] * 3

@@ -29,7 +29,7 @@ try:
 except checks.Wrong as error:
     assert str(error) == f"feature_map: {edit.sentence}"
     print("named")
-checks.feature_map(checks.feature_map.solution)
+checks.feature_map(checks.feature_map.of(checks.feature_map.source))
 """
 
 

@@ -60,11 +60,11 @@ def again(exercise):
     twin = copy.copy(exercise)
     twin.more, twin.memory, twin.built, twin.gradients = None, {}, {}, False
     twin.cases = list(exercise.others)
-    for seed, case in enumerate([] if twin.cases else exercise.cases):
+    for i, case in enumerate([] if twin.cases else exercise.cases):
         if exercise.is_class:
-            twin.cases.append((case[0], *(other(given, seed) for given in case[1:])))
+            twin.cases.append((case[0], *(other(given, i) for given in case[1:])))
         elif any(isinstance(x, Tensor | nn.Module | dict) for x in case):
-            twin.cases.append(other(case, seed))
+            twin.cases += [other(case, seed) for seed in range(3 * i, 3 * i + 3)]
     failed = {fact.case for fact in twin.seen(exercise.source) if fact.kind == "result" and not sound(fact.value)}
     twin.cases, twin.memory = [case for i, case in enumerate(twin.cases) if i not in failed], {}
     twin.built = {}
