@@ -108,11 +108,14 @@ def sources(answer: Callable) -> Iterator[str]:
                         setattr(parent, name, node)
 
 
+SLOW = {"honest_temperature"}  # the other right answer tries 20,001 temperatures
+
+
 def base(exercise) -> Callable:
-    """The right answer to change: ours where the other has no definition of its own in a file."""
+    """The right answer to change: ours where the other has no definition of its own in a file, or takes long."""
     answer = RIGHT[exercise.name]
     code = getattr(getattr(answer, "forward", answer), "__code__", None)
-    own = code and code.co_name != "<lambda>" and Path(code.co_filename).is_file()
+    own = exercise.name not in SLOW and code and code.co_name != "<lambda>" and Path(code.co_filename).is_file()
     return answer if own and isinstance(answer, type) == exercise.is_class else exercise.solution
 
 
