@@ -75,7 +75,8 @@ def without_effect(exercise, answer: Callable, got: Sequence[Fact]) -> list[str]
         for i, value in enumerate(case):
             known = [c[i] for c in exercise.cases if type(c[i]) in (int, float, tuple)]
             for name, other in [*others(exercise.names[i], value), *((exercise.names[i], x) for x in known)]:
-                seen.setdefault(name, []).append(change_counts(call, case, [*case[:i], other, *case[i + 1 :]]))
+                if True not in seen.setdefault(name, []):
+                    seen[name].append(change_counts(call, case, [*case[:i], other, *case[i + 1 :]]))
     names = [f"`{name}`" for name, counts in seen.items() if False in counts and True not in counts]
     if not 0 < len(names) <= 3:
         return []
