@@ -81,8 +81,16 @@ class Judge:
             case = cases[int(number[1])]
         else:
             places = {s.find(f"({', '.join(map(repr, c))})"): c for c in reversed(cases)}
-            case = min((place, c) for place, c in places.items() if place >= 0)[1] if max(places) >= 0 else cases[0]
+            case = min((place, c) for place, c in places.items() if place >= 0)[1] if max(places) >= 0 else self.first()
         return (case[0], [*case[1:]]) if self.exercise.is_class else ((), [case])
+
+    def first(self) -> tuple:
+        """The case of which a sentence speaks that names none: the first where something else comes back."""
+        if not self.exercise.is_class:
+            for c in self.exercise.cases:
+                if not near(*(result(self.exercise, a, (), c) for a in (self.answer, self.solution))):
+                    return c
+        return self.exercise.cases[0]
 
     def got(self, s: str, answer: Callable | None = None) -> list[Any]:
         """What the answer gives for the case of which a sentence speaks, of each call."""
