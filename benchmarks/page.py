@@ -55,8 +55,8 @@ Milliseconds are medians. *To the fastest* is our time over that of the fastest 
 and quartiles; below 1 ours is faster. *Compiled* is our time compiled over ours. *Ceiling* is the share of our time
 (a step counts as three forward passes) that the model's matrix products take by themselves on this machine. MiB: the
 most that the tensors made in one pass or step take at once, ours and the fastest's. *Einsum* is ours with attention as
-plain products: where it is far ahead, the backward of PyTorch's fused attention costs the difference, and `fit` goes
-without it for few tokens on a processor."""
+plain products. In bfloat16 ours computes attention in float32 on a processor, for the fused kernel is slow in 16 bits
+there, its backward most of all."""
     lines = []
     for label, row in rows.items():
         seconds, peer = row["seconds"], fastest(row)

@@ -15,7 +15,6 @@ from transformers import get_cosine_schedule_with_warmup
 from tests.train.runs import QUICK, SMALL, digits, same, second_of_two, small
 from vit_tutorial import ViT
 from vit_tutorial.train import Recipe, draw, evaluate, fit, loop, parameter_groups, predict, shift, train_epoch
-from vit_tutorial.train.run import attention_kernels
 
 # --- an epoch ---
 
@@ -31,12 +30,12 @@ def test_an_epoch_sees_every_image_once_in_an_order_of_its_own():
     assert not draw(100, replace(recipe, shift=0), 0)[1].any()
 
 
-@pytest.mark.parametrize(("patch_size", "fused"), [(7, False), (3, True)])  # 17 and 82 tokens
-def test_on_a_cpu_few_tokens_are_trained_by_plain_products(patch_size, fused):
-    images, labels = torch.randn(4, 1, 27 if fused else 28, 27 if fused else 28), torch.arange(4)
-    model = ViT(replace(small().config, image_size=images.shape[-1], patch_size=patch_size))
+@pytest.mark.parametrize(("size", "patch_size", "half"), [(28, 7, True), (28, 7, False), (27, 3, True)])
+def test_on_a_cpu_few_tokens_are_trained_by_plain_products_in_bfloat16(size, patch_size, half):
+    images, labels, fused = torch.randn(4, 1, size, size), torch.arange(4), not half or patch_size == 3  # 82 tokens
+    model = ViT(replace(small().config, image_size=size, patch_size=patch_size))
     with torch.profiler.profile() as profile:
-        fit(model, images, labels, Recipe(epochs=1, batch_size=4))
+        fit(model, images, labels, Recipe(epochs=1, batch_size=4, bfloat16=half))
     called = {event.key for event in profile.key_averages()}
     assert ("aten::_scaled_dot_product_flash_attention_for_cpu" in called) == fused
     assert ("aten::_scaled_dot_product_attention_math" in called) != fused
@@ -47,8 +46,7 @@ def test_fit_is_one_train_epoch_after_the_other(changes):
     (images, labels), ours, theirs = digits(), small(**changes), small(**changes)
     rows = fit(ours, images, labels, QUICK)
     optimizer = torch.optim.AdamW(parameter_groups(theirs, QUICK.weight_decay), betas=(0.9, 0.99), fused=True)
-    with attention_kernels(theirs, images.device):
-        losses = [train_epoch(theirs, optimizer, images, labels, QUICK, epoch).item() for epoch in range(3)]
+    losses = [train_epoch(theirs, optimizer, images, labels, QUICK, epoch).item() for epoch in range(3)]
     assert same(ours, theirs) and losses == [row["loss"] for row in rows]
 
 

@@ -4,7 +4,6 @@ import gc
 import re
 import signal
 import socket
-from contextlib import nullcontext
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -18,7 +17,7 @@ from tests.train.runs import QUICK, SMALL, assert_equal_runs, digits, in_two_pro
 from vit_tutorial import files, planner
 from vit_tutorial.evaluate import check_examples
 from vit_tutorial.speed import PeakMemory
-from vit_tutorial.train import fit, loop, run, train_epoch
+from vit_tutorial.train import fit, loop, train_epoch
 from vit_tutorial.train.__main__ import main
 from vit_tutorial.train.processes import join
 
@@ -95,7 +94,6 @@ def test_each_of_two_processes_holds_its_half_of_the_images(monkeypatch):
         return real(*arguments)
 
     here, there = small(), small()
-    monkeypatch.setattr(run, "attention_kernels", lambda *_: nullcontext())  # a CPU's would not equal a GPU's
     monkeypatch.setattr(accelerate, "Accelerator", lambda **_: second_of_two())
     recipe = replace(QUICK, epochs=1)
     fit(here, *digits(96), recipe)

@@ -59,7 +59,7 @@ class Run:
         """Around an epoch's steps: attention kernels that are fast here, and errors that say what has failed."""
         kept = "; the last checkpoint is kept" if self.folder and self.history else ""
         named = failures_named(self.bare, self.images, self.recipe, self.accelerator.num_processes, kept)
-        with named, attention_kernels(self.bare, self.accelerator.device):
+        with named, attention_kernels(self.bare, self.recipe, self.accelerator.device):
             yield
 
     def keep(self, row: dict) -> None:
@@ -111,12 +111,12 @@ def started(model: ViT, images: Tensor, labels: Tensor, recipe: Recipe, folder: 
         accelerator.wait_for_everyone()  # the last checkpoint is there before any process goes on
 
 
-def attention_kernels(model: ViT, device: torch.device) -> AbstractContextManager:
-    """Plain matrix products as attention, on a CPU and for few tokens: the fused kernel's backward is slow there.
+def attention_kernels(model: ViT, recipe: Recipe, device: torch.device) -> AbstractContextManager:
+    """Plain matrix products as attention where few tokens are trained in bfloat16 on a CPU.
 
-    In bfloat16 it takes several times as long (benchmarks/README.md: einsum beside ours, a step of MNIST).
+    Autocast hands 16 bits to the fused kernel, and its backward then takes several times as long.
     """
-    few = device.type == "cpu" and model.config.num_tokens <= 64
+    few = recipe.bfloat16 and device.type == "cpu" and model.config.num_tokens <= 64
     return sdpa_kernel(SDPBackend.MATH) if few else nullcontext()
 
 
