@@ -125,7 +125,7 @@ def main() -> None:
             pictures |= {name: number for name, (number, _) in works.items()}
     known = data.result("ladder")["machines"] if (data.RESULTS / "ladder.json").exists() else {}
     threads = f"{about['threads']} thread" + "s" * (about["threads"] > 1)
-    place = "GPU" if device == "cuda" else f"{torch.backends.cpu.get_cpu_capability()}, {threads}"
+    place = "GPU" if device == "cuda" else threads
     seconds = {name: [round(s, 7) for s in times] for name, times in samples.items()}
     known[f"{about['device']}, {place}"] = {"machine": about, "pictures": pictures, "seconds": seconds}
     store("ladder", {"tokens": TOKENS, "machines": known})

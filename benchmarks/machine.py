@@ -13,8 +13,9 @@ from vit_tutorial import data, files
 
 
 def machine(device: str, *packages: str) -> dict[str, str | int]:
-    """Processor or GPU, cores, threads, date, and the versions of Python, torch and these packages."""
-    name = torch.cuda.get_device_name(device) if device.startswith("cuda") else processor()
+    """Processor (with its vector instructions) or GPU, cores, threads, date, and the versions of what is measured."""
+    processors = f"{processor()}, {torch.backends.cpu.get_cpu_capability()}"
+    name = torch.cuda.get_device_name(device) if device.startswith("cuda") else processors
     versions = {"python": platform.python_version(), "torch": torch.__version__}
     versions |= {package: version(package) for package in packages}
     threads = torch.get_num_threads()

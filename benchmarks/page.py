@@ -1,5 +1,6 @@
 """benchmarks/README.md and its pictures, from what is stored in benchmarks/results."""
 
+import itertools
 import statistics
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,15 @@ from vit_tutorial import data, files, plots, speed
 from .tables import SECTIONS, about, milliseconds, scripts_section, table
 
 HERE = Path(__file__).parent  # where the page lies
+SPEED = """\
+## Beside five others
+
+Milliseconds are medians. *To the fastest* is our time over that of the fastest of the others, round by round: median
+and quartiles; below 1 ours is faster. *Compiled* is our time compiled over ours. *Ceiling* is the share of our time
+(a step counts as three forward passes) that the model's matrix products take by themselves on this machine. MiB: the
+most that the tensors made in one pass or step take at once, ours and the fastest's. *Einsum* is ours with attention as
+plain products. In bfloat16 ours computes attention in float32 on a processor, for the fused kernel is slow in 16 bits
+there, its backward most of all (the ceiling has all products in 16 bits, so ours may pass it)."""
 PEERS = ("torchvision", "timm", "transformers", "vit-pytorch", "einsum")
 LOOK = dict(zip(["ours, compiled", *PEERS], [plots.INK, *plots.SERIES[:3], *plots.SERIES[4:]], strict=True))
 
@@ -22,8 +32,9 @@ def fastest(row: dict) -> str:
 
 def ratios(rows: dict, path: Path) -> None:
     """Our time over each peer's, row by row, with quartiles."""
-    figure, axes = plots.canvas(1, 2, 10, 0.28 * len(rows) / 2 + 1.4)
-    for axis, kind in zip(axes[0], ("float32", "bfloat16"), strict=True):
+    kinds = [kind for kind in ("float32", "bfloat16") if any(kind in row for row in rows)]
+    figure, axes = plots.canvas(1, len(kinds), 5 * len(kinds), 0.28 * len(rows) / len(kinds) + 1.4)
+    for axis, kind in zip(axes[0], kinds, strict=True):
         chosen = [row for row in rows if kind in row][::-1]
         for i, (name, colour) in enumerate(LOOK.items()):
             for y, row in enumerate(chosen):
@@ -49,14 +60,7 @@ def place(label: str) -> tuple:
 def speed_section(name: str) -> Iterator[str]:
     result = data.result(name)
     rows = dict(sorted(result["rows"].items(), key=lambda item: place(item[0])))
-    yield f"## Beside five others: {result['machine']['device']}\n\n{about(result['machine'])}"
-    yield """\
-Milliseconds are medians. *To the fastest* is our time over that of the fastest of the others, round by round: median
-and quartiles; below 1 ours is faster. *Compiled* is our time compiled over ours. *Ceiling* is the share of our time
-(a step counts as three forward passes) that the model's matrix products take by themselves on this machine. MiB: the
-most that the tensors made in one pass or step take at once, ours and the fastest's. *Einsum* is ours with attention as
-plain products. In bfloat16 ours computes attention in float32 on a processor, for the fused kernel is slow in 16 bits
-there, its backward most of all."""
+    yield f"### {result['machine']['device']}\n\n{about(result['machine'])}"
     lines = []
     for label, row in rows.items():
         seconds, peer = row["seconds"], fastest(row)
@@ -75,10 +79,9 @@ there, its backward most of all."""
     picture = data.RESULTS / f"{name}.png"
     ratios(rows, picture)
     yield f"![Our time over that of each other implementation, row by row, with quartiles](results/{name}.png)"
-    yield "How many times as fast ours is with everything in bfloat16, against float32 (medians):"
-    yield table(
-        ["", "times"], [*gains({label: statistics.median(row["seconds"]["ours"]) for label, row in rows.items()})]
-    )
+    if gained := [*gains({label: statistics.median(row["seconds"]["ours"]) for label, row in rows.items()})]:
+        yield "How many times as fast ours is with everything in bfloat16, against float32 (medians):"
+        yield table(["", "times"], gained)
 
 
 def gains(seconds: dict[str, float]) -> Iterator[list[str]]:
@@ -93,8 +96,8 @@ def write() -> None:
     """benchmarks/README.md, as far as there are results."""
     stored = {path.stem for path in data.RESULTS.glob("*.json")}
     parts = ["# Benchmarks\n\nMade by `python -m benchmarks`, which says how; not edited by hand."]
-    for name in sorted(name for name in stored if name.startswith("speed_")):
-        parts += speed_section(name)
+    if names := sorted(name for name in stored if name.startswith("speed_")):
+        parts += [SPEED, *itertools.chain(*map(speed_section, names))]
     for name, section in SECTIONS.items():
         parts += section(data.result(name)) if name in stored else []
     parts += scripts_section()
