@@ -3,16 +3,17 @@
     uv run --extra test python -m benchmarks.mnist_minute     # about 17 minutes on two quiet cores
 
 A plain ViT of 105,418 parameters in float32, in two processes of one thread each, which is faster than two threads. All
-runs make the same steps; "all" has every one of PARTS, the others lack one: Muon (AdamW for everything instead, at the
-rate that lesson 08 finds best), hard pictures (after the first pass a pass takes the 40 % whose loss was highest when
-last seen; instead, 40 % by chance), and two start values. Seconds are of training alone. Settings were chosen by the
-test digits of seeds 0 to 2; the runs here have others. Written to benchmarks/results/mnist_minute.json.
+runs make the same steps; "all" has all of the recipe, the others lack one part: Muon (AdamW for everything, at the rate
+that lesson 08 finds best), hard pictures (after the first pass a pass takes the 40 % whose loss was highest when last
+seen; instead, 40 % by chance), and two start values. Seconds are of training alone. Settings were chosen by the test
+digits of seeds 0 to 2; the runs here have others. Written to benchmarks/results/mnist_minute.json.
 """
 
 import argparse
 import json
 import tempfile
 import time
+from dataclasses import asdict
 from pathlib import Path
 
 import torch
@@ -110,9 +111,12 @@ def train(rank: int, folder: str, seed: int, without: str) -> None:
 
 def main() -> None:
     argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
-    result = {"machine": machine("cpu"), "runs": {}}
-    if Path(data.RESULTS, "mnist_minute.json").exists() and data.result("mnist_minute")["machine"] == result["machine"]:
-        result = data.result("mnist_minute")  # of today, on this machine: stopped, it goes on
+    about = {"machine": machine("cpu"), "passes": PASSES, "batch": BATCH, "rates": [RATE, ADAMW_RATE], "decay": DECAY}
+    about = json.loads(json.dumps(about | {"config": asdict(CONFIG)}))  # as it comes back from the file
+    path = Path(data.RESULTS, "mnist_minute.json")
+    result = data.result(path.stem) if path.exists() else {}
+    if {name: result.get(name) for name in about} != about:  # else stopped earlier today: it goes on
+        result = about | {"runs": {}}
     for without, seeds in SEEDS.items():
         done = result["runs"].setdefault(without, [])
         for seed in range(10 + len(done), 10 + seeds):
@@ -121,7 +125,7 @@ def main() -> None:
                 rows = json.loads(Path(folder, "rows.json").read_text())
             print(without, seed, *(f"{row['seconds']:.0f} s {row['accuracy']:.2%}" for row in rows), flush=True)
             done.append(rows)
-            store("mnist_minute", result)
+            store(path.stem, result)
 
 
 if __name__ == "__main__":

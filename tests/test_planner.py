@@ -6,16 +6,13 @@ import subprocess
 import sys
 import time
 from dataclasses import fields, replace
-from unittest import mock
 
 import pytest
 import torch
-from torch._subclasses.fake_tensor import FakeTensorMode
 
+from benchmarks.planner import counted
 from vit_tutorial import VARIANTS, ViT, ViTConfig, count_macs, count_parameters, data, planner, vit
 from vit_tutorial.planner import Machine, epoch_seconds, memory, plan
-from vit_tutorial.speed import PeakMemory
-from vit_tutorial.train import Recipe, train_step
 
 TI, B, H = (VARIANTS[name] for name in ("Ti/16", "B/16", "H/14"))
 TI6, B6 = (replace(config, depth=6) for config in (TI, B))  # as true, and counted in half the time
@@ -30,28 +27,12 @@ SHAPES = {
 }
 
 
-def one_step(config, batch, precision):
-    """Bytes at the peak of a step of training, the averages there already."""
-    dtype = torch.bfloat16 if precision == "bfloat16" else torch.float32
-    accelerator = mock.patch.object(torch.Tensor, "is_cpu", False)  # a CPU's attention widens 16 bits
-    with FakeTensorMode(), accelerator, PeakMemory() as count:
-        torch.set_default_dtype(dtype)
-        model = ViT(config)
-        torch.set_default_dtype(torch.float32)
-        optimizer = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], fused=True)
-        images = torch.zeros(batch, config.in_channels, *config.size, dtype=dtype)
-        for _ in range(2):
-            recipe = Recipe(bfloat16=precision == "autocast")
-            train_step(model, optimizer, images, torch.zeros(batch, dtype=torch.long), recipe, 0.5)
-    return count.peak
-
-
 @pytest.mark.parametrize("precision", planner.BYTES)
 @pytest.mark.parametrize("name", SHAPES)
 def test_memory_is_what_a_step_takes(name, precision):
     config, batch = SHAPES[name]
     within = 0.04 if config.depth < 6 else 0.02 if config.embed_dim < 100 else 0.006
-    assert memory(config, batch, precision).peak == pytest.approx(one_step(config, batch, precision), rel=within)
+    assert memory(config, batch, precision).peak == pytest.approx(counted(config, batch, precision), rel=within)
 
 
 def test_each_term_is_what_torch_holds():
