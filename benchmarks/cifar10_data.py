@@ -15,7 +15,6 @@ from torch import Tensor
 
 MEANS = {"train": (0.4914, 0.4822, 0.4465), "test": (0.4942, 0.4851, 0.4504)}  # of red, green, blue; pixels 0..1
 COUNTS = {"train": 50_000, "test": 10_000}  # a tenth of them in each class
-MEAN, DEVIATION = 0.4734, 0.2516  # of all pixels of the training set, as data.normalise takes them
 
 
 def read(folder: Path) -> dict[str, tuple[Tensor, Tensor]]:

@@ -1,5 +1,6 @@
-"""What was measured on, and where results are kept."""
+"""What was measured on, and where results and weights are kept."""
 
+import hashlib
 import json
 import os
 import platform
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import torch
 
-from vit_tutorial import data, files
+from vit_tutorial import ViT, data, files, weights
 
 
 def machine(device: str, *packages: str) -> dict[str, str | int]:
@@ -33,3 +34,11 @@ def processor() -> str:
 def store(name: str, result: dict) -> None:
     """Write benchmarks/results/NAME.json, as a whole or not at all."""
     files.write(data.RESULTS / f"{name}.json", (json.dumps(result, indent=1) + "\n").encode())
+
+
+def ship(model: ViT, name: str) -> None:
+    """Write data/NAME, and its SHA-256 into data/SHA256SUMS."""
+    weights.save(model, data.FOLDER / name)
+    sums = [line for line in (data.FOLDER / "SHA256SUMS").read_text().splitlines() if not line.endswith(name)]
+    sums.append(f"{hashlib.sha256((data.FOLDER / name).read_bytes()).hexdigest()}  {name}")
+    files.write(data.FOLDER / "SHA256SUMS", ("\n".join(sums) + "\n").encode())

@@ -5,19 +5,16 @@ goes on where it was. Also written: the weights' SHA-256, and the log of the run
 """
 
 import argparse
-import hashlib
 from dataclasses import asdict
 from pathlib import Path
 
 import torch
 
-from vit_tutorial import ViT, data, files, weights
+from vit_tutorial import ViT, data
 from vit_tutorial.train import Recipe, fit
 from vit_tutorial.train.__main__ import DIGITS
 
-from .machine import machine, store
-
-NAME = "vit_mnist.safetensors"
+from .machine import machine, ship, store
 
 
 def main() -> None:
@@ -30,10 +27,7 @@ def main() -> None:
     (images, labels), (test_images, test_labels) = data.mnist("train"), data.mnist("test")
     test = data.normalise(test_images), test_labels
     rows = fit(model, data.normalise(images), labels, recipe, test, folder)
-    weights.save(model, data.FOLDER / NAME)
-    sums = [line for line in (data.FOLDER / "SHA256SUMS").read_text().splitlines() if not line.endswith(NAME)]
-    sums.append(f"{hashlib.sha256((data.FOLDER / NAME).read_bytes()).hexdigest()}  {NAME}")
-    files.write(data.FOLDER / "SHA256SUMS", ("\n".join(sums) + "\n").encode())
+    ship(model, "vit_mnist.safetensors")
     about = machine("cuda" if torch.cuda.is_available() else "cpu")
     log = about | {"config": asdict(DIGITS), "recipe": asdict(recipe), "rows": rows}
     store("weights", log)

@@ -16,7 +16,7 @@ from vit_tutorial import ViTConfig, data, train, weights
 from vit_tutorial.train.__main__ import DIGITS
 
 SIZES = {"astronaut": (512, 512), "cat": (451, 300), "china": (640, 427), "coffee": (600, 400)}
-LICENCES = ("CC0", "public domain", "CC BY 2.0", "CC BY-SA 3.0", "Apache-2.0")
+LICENCES = ("CC0", "public domain", "CC BY 2.0", "CC BY-SA 3.0", "CC BY 4.0", "Apache-2.0")
 SIZES |= {"flower": (640, 427), "rocket": (640, 427)}
 
 
@@ -114,6 +114,28 @@ def test_the_trained_weights_read_993_of_a_thousand_digits():
     assert abs(measured["test_accuracy"] - log["rows"][-1]["test_accuracy"]) < 2e-4
     assert train.Recipe(**log["recipe"]) == train.Recipe()  # the defaults made them
     assert ViTConfig(**log["config"]) == DIGITS
+
+
+def test_the_weights_that_know_a_cat_say_of_our_photos_what_is_recorded():
+    path, log = data.path("vit_cifar10.safetensors"), data.result("cifar10")
+    assert path.stat().st_size < 2_500_000 and log["test_accuracy"] >= 0.8
+    assert len(log["rows"]) == log["passes"] and abs(log["rows"][-1]["test_accuracy"] - log["test_accuracy"]) < 0.002
+    model = weights.load(path)
+    assert model.config == ViTConfig(**log["config"]) and next(model.parameters()).dtype == torch.float32
+    assert [*log["photos"]] == data.photos()
+    for name, shares in log["photos"].items():
+        x = data.normalise(data.thumbnail(name)[None], **data.CIFAR10)
+        top = train.predict(model, x).softmax(-1)[0].topk(3)
+        assert [data.CIFAR10_CLASSES[n] for n in top.indices] == [*shares]
+        assert top.values.tolist() == pytest.approx([*shares.values()], abs=1e-3)
+    assert next(iter(log["photos"]["cat"])) == "cat"
+
+
+def test_a_thumbnail_is_the_photo_as_pillow_shrinks_it():
+    small = data.thumbnail("coffee")
+    assert small.shape == (3, 32, 32) and small.dtype == torch.uint8
+    resized = np.asarray(data.photo("coffee").resize((48, 32), Image.Resampling.BILINEAR))[:, 8:40]
+    assert np.array_equal(small.permute(1, 2, 0).numpy(), resized)
 
 
 @pytest.mark.parametrize("name", [None, 3, "", "README.md", "./photos/cat.png", "../../../some/evil", "photos", "a\0b"])

@@ -109,6 +109,15 @@ def normalise(images: Tensor, mean: float = 0.1307, std: float = 0.3081) -> Tens
     return (images.float() / 255 - mean) / std
 
 
+CIFAR10_CLASSES = ["airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"]
+CIFAR10 = {"mean": 0.4734, "std": 0.2516}  # for `normalise`: of all pixels of its training set
+
+
+def thumbnail(name: str) -> Tensor:
+    """The middle square of a photo as small as CIFAR-10's pictures: (3, 32, 32), uint8; raises what `photo` raises."""
+    return ((prepare(photo(name), 32) + 1) * 127.5).round().to(torch.uint8)
+
+
 def real_block() -> tuple[dict[str, Tensor], Tensor]:
     """A trained block of a published model: its weights under timm's names, and its input tokens for the cat.
 

@@ -22,6 +22,7 @@ def save(model: ViT, path: str | PathLike) -> None:
 def load(path: str | PathLike) -> ViT:
     """The ViT that `save` stored, in eval mode and in float32; ValueError for any other file."""
     tensors, texts = files.read(path)
+    tensors = {name: tensor.float() if tensor.dtype == torch.float16 else tensor for name, tensor in tensors.items()}
     if "vit_config" not in texts:
         raise ValueError(f"path: {str(path)!r} holds no config, so weights.save did not write it")
     try:
