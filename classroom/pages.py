@@ -1,6 +1,6 @@
 """The lessons as two sites for a browser, without a network: `with-solutions`, folded, and `students`, without them.
 
-Both are made of the stored outputs, nothing is run (but for the explorer, whose answers are recorded).
+Both are made of the stored outputs, nothing is run. The live model lies beside them.
 """
 
 import json
@@ -14,7 +14,7 @@ from nbgrader.preprocessors import ClearSolutions
 
 from vit_tutorial import data
 
-from . import recorded
+from . import live
 from .cells import Words, parts, plain
 from .grading import ForStudents
 from .lessons import Refused, facts, is_check, read, title
@@ -41,11 +41,11 @@ def site(lessons: list[Path], folder: Path, edition: Callable[[Path], NotebookNo
     (folder / "pictures").mkdir(parents=True)
     notebooks = {path.stem: edition(path) for path in lessons}
     titles = {stem: title(notebook) for stem, notebook in notebooks.items()}
-    stems, entries, contents, players = [*titles], [], [], set()
+    stems, entries, contents = [*titles], [], []
     for number, stem in enumerate(stems):
         words = Words(stem, titles)
         found = parts(notebooks[stem], words, folder / "pictures")
-        live = [cell.id for cell in notebooks[stem].cells if cell.id in recorded.EXPLORERS]
+        live.link(stem, found)
         page = TEMPLATES.get_template("lesson.html").render(
             title=titles[stem],
             parts=found,
@@ -53,13 +53,12 @@ def site(lessons: list[Path], folder: Path, edition: Callable[[Path], NotebookNo
             before=stems[number - 1] if number else None,
             after=stems[number + 1] if number + 1 < len(stems) else None,
             titles=titles,
-            scripts=["explorer.js", *(f"{cell}.js" for cell in live)] if live else [],
         )
         (folder / f"{stem}.html").write_text(page, encoding="utf-8")
         contents.append(introduction(stem, notebooks[stem], titles, found))
         entries += search_entries(stem, page)
-        players.update(live)
-    _write_the_rest(folder, contents, entries, players)
+    _write_the_rest(folder, contents, entries)
+    live.make(folder, stems, TEMPLATES)
 
 
 def introduction(stem: str, notebook: NotebookNode, titles: dict[str, str], found: list) -> dict:
@@ -91,7 +90,7 @@ def search_entries(stem: str, page: str) -> list[list[str]]:
     ]
 
 
-def _write_the_rest(folder: Path, contents: list[dict], entries: list, players: set[str]) -> None:
+def _write_the_rest(folder: Path, contents: list[dict], entries: list) -> None:
     credits = Words("credits", {}).render((data.FOLDER / "README.md").read_text(encoding="utf-8"))
     written = {
         "index.html": TEMPLATES.get_template("contents.html").render(contents=contents),
@@ -100,9 +99,6 @@ def _write_the_rest(folder: Path, contents: list[dict], entries: list, players: 
         "site.js": (SITE / "site.js").read_text(encoding="utf-8"),
         "search.js": f"const SECTIONS = {json.dumps(entries, ensure_ascii=False)};\n",
     }
-    if players:
-        written["explorer.js"] = recorded.player((SITE / "replay.js").read_text(encoding="utf-8"))
-    written |= {f"{cell}.js": recorded.record(cell) for cell in players}
     for name, text in written.items():
         (folder / name).write_text(text, encoding="utf-8")
 

@@ -13,7 +13,7 @@ from PIL import Image
 
 from tests.border import INSIDE
 from vit_tutorial import data, heatmaps, plots
-from vit_tutorial.figure1 import architecture
+from vit_tutorial.figure1 import HERE, architecture, here
 
 IMAGE = torch.linspace(-1, 1, 3 * 16 * 16).reshape(3, 16, 16)
 FIGURES = {
@@ -94,6 +94,17 @@ def test_history_draws_the_test_error_at_the_epochs_where_it_was_measured():
     loss, error = (axis.lines[0].get_xydata() for axis in figure.axes)
     assert loss.tolist() == [[1, 2], [2, 1]] and np.allclose(error, [[2, 10]])
     plt.close(figure)
+
+
+def test_each_lesson_has_its_place_on_the_map():
+    boxes = {}
+    for lesson in HERE:
+        figure, words = here(lesson)
+        boxes[lesson] = tuple(patch.get_facecolor() != (1, 1, 1, 1) for patch in figure.axes[0].patches)
+        assert words.startswith("You are here on the map of a Vision Transformer: ")
+        plt.close(figure)
+    assert len(HERE) == 15 and len({boxes[lesson] for lesson in ("00", "01", "02", "03", "04", "05", "06")}) == 7
+    assert boxes["09"] == boxes["04"] and boxes["07"] == boxes["00"]
 
 
 ONE, TWO, NAN = torch.ones(2, 2), torch.ones(3, 2), torch.full((3, 4, 4), math.nan)

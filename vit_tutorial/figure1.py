@@ -15,21 +15,44 @@ STEPS = [  # lesson, what happens, shape that leaves it for B/16, x, width, colo
 ]
 BLOCK = [("05", "norm", "", 7.5, 0.6, INK, []), ("04", "attention", "", 8.25, 1.05, SLATE, [])]
 BLOCK += [("05", "norm", "", 9.75, 0.6, INK, []), ("05", "MLP", "", 10.5, 0.6, SLATE, [])]
+HERE = {  # what is lit for each lesson, and what the lesson does with it
+    "00": ("", "all of it, once, on one photo"),
+    "01": ("01", "cutting a picture into patches and projecting them"),
+    "02": ("02", "the class token"),
+    "03": ("03", "the positions"),
+    "04": ("04", "attention, in each of the blocks"),
+    "05": ("05", "the rest of a block: norms, MLP and two shortcuts"),
+    "06": ("06", "the head"),
+    "07": ("", "all parts, put together"),
+    "08": ("", "all parts, learning"),
+    "09": ("04", "attention, and what it shows"),
+    "10": ("", "all parts, with the numbers of others"),
+    "11": ("06", "a new head, on parts that know something already"),
+    "12": ("0405", "the blocks, which take nearly all of the time"),
+    "13": ("0405", "the blocks, which take nearly all of the memory"),
+    "14": ("", "all parts, when nothing crashes and nothing is learned"),
+}
 ARROWS = [(1.75, 2.1), (3.85, 4.15), (5.3, 5.6), (6.9, 7.5), (8.1, 8.25), (9.3, 9.43), (9.6, 9.75), (10.35, 10.5)]
 ARROWS += [(11.1, 11.23), (11.42, 12.05), (13.55, 13.85)]
 
 
+def here(lesson: str) -> tuple[Figure, str]:
+    """The map with the part of `lesson` ("00" to "14") lit, and its words, as `plots.show` takes them."""
+    return architecture(lesson), f"You are here on the map of a Vision Transformer: {HERE[lesson][1]}."
+
+
 def architecture(lesson: str = "") -> Figure:
-    """ViT-B/16 from left to right; `lesson` ("04") lights up the part that it builds, "" all of them."""
-    if lesson not in {"", *(number for number, *_ in STEPS + BLOCK)}:  # nothing would be lit
-        raise ValueError(f"lesson: expected one from '01' to '06' or '', got {lesson!r}")
+    """ViT-B/16 from left to right; `lesson` ("04") lights up its part, "" all of them."""
+    if lesson not in ["", *HERE]:  # nothing would be lit
+        raise ValueError(f"lesson: expected one from '00' to '{[*HERE][-1]}' or '', got {lesson!r}")
+    part = HERE[lesson][0] if lesson else ""
     figure, ((axis,),) = canvas(1, 1, 10.5, 2.7, xlim=(-0.1, 14.5), ylim=(-0.75, 2.75), **BARE)
     axis.imshow(as_picture(data.batch("cat")[0]), extent=(0, 1.7, 0.35, 2.05), zorder=2)
     axis.text(0.85, 0.02, "(3, 224, 224)", ha="center", fontsize=9.5)
     for i in (0.425, 0.85, 1.275):
         axis.plot([i, i, np.nan, 0, 1.7], [0.35, 2.05, np.nan, 0.35 + i, 0.35 + i], color="white", lw=1, zorder=3)
     for number, text, shape, x, width, colour, tokens in STEPS + BLOCK:
-        lit, middle, height = lesson in ("", number), x + width / 2, 1.0 if tokens else 0.7
+        lit, middle, height = not part or number in part, x + width / 2, 1.0 if tokens else 0.7
         box = FancyBboxPatch((x, 1 - height / 2), width, height, boxstyle="round,pad=0,rounding_size=0.12", zorder=2)
         box.set(facecolor=colour if lit else "white", edgecolor=colour if lit else "#999999")
         axis.add_patch(box)

@@ -44,7 +44,7 @@ def page(browser):
     page.on("console", lambda message: message.type in ("error", "warning") and complaints.append(message.text))
     page.on("pageerror", lambda error: complaints.append(str(error)))
     yield page
-    assert asked and [url for url in asked if not url.startswith(("file://", "data:"))] == []
+    assert asked and [url for url in asked if not url.startswith(("file://", "data:", "blob:"))] == []
     assert complaints == []
     page.close()
 

@@ -13,6 +13,7 @@ from ..evaluate import eval_mode
 from ..heatmaps import glow, overlay
 from ..interpret import attention_maps
 from ..plots import BARE, SLATE, canvas, png
+from ..vit import ViTConfig
 from .explorer import OutOfRange
 
 SIDE = 112  # pixels of the drawing; the page shows them larger
@@ -51,10 +52,7 @@ class DigitPad(anywidget.AnyWidget):
     side = traitlets.Int(SIDE).tag(sync=True)
 
     def __init__(self, model: nn.Module, example: Tensor):
-        c = model.config
-        if (*c.size, c.in_channels, c.num_classes) != (28, 28, 1, 10):
-            got = f"{c.num_classes} classes of {c.in_channels}x{c.size[0]}x{c.size[1]}"
-            raise ValueError(f"model: expected one that reads ten digits of 1x28x28, got {got}")
+        c = check_reader(model)
         self._model = model
         large = Image.fromarray(example.numpy()).resize((SIDE, SIDE), Image.Resampling.BILINEAR)
         super().__init__(drawing=large.tobytes(), rows=c.grid[0], columns=c.grid[1])
@@ -70,17 +68,9 @@ class DigitPad(anywidget.AnyWidget):
     def _draw(self, change):
         self._read(frame_digit(torch.frombuffer(bytearray(self.drawing), dtype=torch.uint8).reshape(SIDE, SIDE)))
 
-    @torch.no_grad()
     def _read(self, image: Tensor) -> None:
-        self.image, self.probabilities = image, torch.zeros(10)
-        self._map = torch.zeros(self.rows, self.columns)
-        if image.any():
-            batch = normalise(image[None]).to(next(self._model.parameters()).device)
-            with eval_mode(self._model):
-                self.probabilities = self._model(batch).softmax(-1)[0].float().cpu()
-            maps = attention_maps(self._model, batch).mean(dim=(0, 1, 2)).float().cpu()  # blocks, heads -> (N, N)
-            reader = maps[0] if len(maps) > self._map.numel() else maps.mean(0)  # the class token's row, or the mean
-            self._map = reader[-self._map.numel() :].reshape(self._map.shape)
+        self.image = image
+        self.probabilities, self._map = read_digit(self._model, image)
         colours = (glow(self._map) * 255).round().astype("uint8")
         with self.hold_sync():  # together, or the page would draw one with the other's
             self.framed, self.answer = image.numpy().tobytes(), self.probabilities.numpy().tobytes()
@@ -92,22 +82,52 @@ class DigitPad(anywidget.AnyWidget):
         data, metadata = shown if isinstance(shown, tuple) else (shown, {})
         best = int(self.probabilities.argmax())
         alt = f"A pad to draw a digit on. Beside it what the model looks at, and its answer: {best}, among ten bars."
-        data = dict(data or {}) | {"image/png": self._still(), "text/plain": alt}
+        data = dict(data or {}) | {"image/png": still(self.image, self.probabilities, self._map), "text/plain": alt}
         return data, dict(metadata) | {"image/png": {"alt": alt}}
 
-    def _still(self) -> bytes:
-        figure, ((drawn, seen, bars),) = canvas(1, 3, 8, 2.6)
-        paper = (self.image.expand(3, -1, -1) / 255).numpy().transpose(1, 2, 0)
-        for axis, picture, title in ((drawn, paper, "drawn"), (seen, None, "what it looks at")):
-            axis.imshow(overlay(paper, self._map) if picture is None else picture)
-            axis.set(title=title, **BARE)
-        bars.bar(range(10), self.probabilities.tolist(), color=SLATE)
-        bars.set(title="its answer", xticks=range(10), yticks=(0, 0.5, 1), ylim=(0, 1), ylabel="probability")
-        return png(figure)
+
+def check_reader(model: nn.Module) -> ViTConfig:
+    c = model.config
+    if (*c.size, c.in_channels, c.num_classes) != (28, 28, 1, 10):
+        got = f"{c.num_classes} classes of {c.in_channels}x{c.size[0]}x{c.size[1]}"
+        raise ValueError(f"model: expected one that reads ten digits of 1x28x28, got {got}")
+    return c
+
+
+def check_digit(example: Tensor) -> None:
+    if example.shape != (1, 28, 28) or example.dtype != torch.uint8:
+        raise ValueError(f"example: expected (1, 28, 28) of uint8, got {example.dtype} {tuple(example.shape)}")
+
+
+@torch.no_grad()
+def read_digit(model: nn.Module, image: Tensor) -> tuple[Tensor, Tensor]:
+    """Ten probabilities, and the map of what it looks at, over all blocks and heads: zeros for paper alone."""
+    grid, probabilities = model.config.grid, torch.zeros(10)
+    looks = torch.zeros(grid)
+    if image.any():
+        batch = normalise(image[None]).to(next(model.parameters()).device)
+        with eval_mode(model):
+            probabilities = model(batch).softmax(-1)[0].float().cpu()
+        maps = attention_maps(model, batch).mean(dim=(0, 1, 2)).float().cpu()  # blocks, heads -> (N, N)
+        reader = maps[0] if len(maps) > looks.numel() else maps.mean(0)  # the class token's row, or the mean
+        looks = reader[-looks.numel() :].reshape(grid)
+    return probabilities, looks
+
+
+def still(image: Tensor, probabilities: Tensor, looks: Tensor) -> bytes:
+    """A picture of what the widgets show: the digit, what the model looks at, and its answer."""
+    figure, ((drawn, seen, bars),) = canvas(1, 3, 8, 2.6)
+    paper = (image.expand(3, -1, -1) / 255).numpy().transpose(1, 2, 0)
+    for axis, picture, title in ((drawn, paper, "drawn"), (seen, overlay(paper, looks), "what it looks at")):
+        axis.imshow(picture)
+        axis.set(title=title, **BARE)
+    bars.bar(range(10), probabilities.tolist(), color=SLATE)
+    bars.set(title="its answer", xticks=range(10), yticks=(0, 0.5, 1), ylim=(0, 1), ylabel="probability")
+    return png(figure)
 
 
 def draw_digit(model: nn.Module, example: Tensor | None = None) -> DigitPad:
     """A pad that shows how `model` reads what is drawn; first an `example` (1, 28, 28), uint8, or empty paper."""
-    if example is not None and (example.shape != (1, 28, 28) or example.dtype != torch.uint8):
-        raise ValueError(f"example: expected (1, 28, 28) of uint8, got {example.dtype} {tuple(example.shape)}")
+    if example is not None:
+        check_digit(example)
     return DigitPad(model, torch.zeros(28, 28, dtype=torch.uint8) if example is None else example[0])
