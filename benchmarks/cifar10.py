@@ -158,6 +158,7 @@ def main() -> None:
     accuracy = (predicted == labels).double().mean().item()
     photos = {name: reads(model, name) for name in data.photos()}
     found = {"test_accuracy": accuracy, "of_each_class": right, "photos": photos}
+    found["bytes"] = data.path(NAME).stat().st_size
     store("cifar10", machine("cpu") | found | about)
     print(found)
 

@@ -60,6 +60,13 @@ def speed_table() -> str:
         f"| until 99 %, by [a recipe for speed](benchmarks/mnist_minute.py) ({where(minute['machine'])}) | "
         f"{min(reached):.0f} to {max(reached):.0f} s, {len(runs)} seeds; {end} % after {last:.0f} s |"
     )
+    for name, what in (("mnist_best", "MNIST by one seed"), ("cifar10", "CIFAR-10 by the model that knows a cat")):
+        best = data.result(name)
+        minutes = sum(row["seconds"] for row in best["rows"]) / 60
+        rows.append(
+            f"| [{what}, {best['bytes'] / 1e3:,.0f} KB](benchmarks/{name}.py) ({where(best)}) | "
+            f"{100 * best['test_accuracy']:.2f} % after {minutes:.0f} minutes |"
+        )
     found = data.result("speed_avx2")
     for batch in (32, 256):
         row = found["rows"][f"step, MNIST, float32, batch {batch}"]
