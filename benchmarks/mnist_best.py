@@ -1,8 +1,8 @@
 """At least 99.5 % of MNIST's test digits, in a file under 1 MB: python -m benchmarks.mnist_best
 
-The model of lesson 08's shell, half its size in half precision, by the loop of cifar10.py, in two processes of one
-thread. Each digit is turned, scaled, sheared and shifted a little. Stopped, it goes on after the last pass that was
-done. Written: build/mnist_best/model.safetensors, and the log in benchmarks/results/mnist_best.json.
+The model of lesson 08's shell, in half precision, by the loop of cifar10.py, in two processes of one thread. Each digit
+is turned, scaled, sheared and shifted a little. Stopped, it goes on after the last pass that was done. Written:
+build/mnist_best/model.safetensors, and the log in benchmarks/results/mnist_best.json.
 """
 
 import argparse

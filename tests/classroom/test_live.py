@@ -12,8 +12,6 @@ from classroom.cells import Part
 from classroom.lessons import chosen, read
 from vit_tutorial import ViT, ViTConfig, data, interpret, weights
 
-STEMS = [path.stem for path in chosen([])]
-
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):

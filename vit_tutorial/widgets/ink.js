@@ -38,7 +38,7 @@ function inkPad(canvas, pen, drawn) {
     const px = (n) => `${(n * canvas.clientWidth) / side}px`;
     pen.hidden = false;
     Object.assign(pen.style, { left: px(at.x), top: px(at.y), width: px(wide), height: px(wide) });
-    pen.style.background = down ? Paint.CHOSEN : "none";
+    pen.style.background = down ? "#00e5ff" : "none";
   }
   const self = {
     on: true,
@@ -47,7 +47,7 @@ function inkPad(canvas, pen, drawn) {
     clear: () => (wipe(), told()),
     show: (picture) => ((fresh = true), brush.drawImage(picture, 0, 0, side, side)),
     seen: () => brush.getImageData(0, 0, side, side),
-    put: (seen) => ((fresh = false), brush.putImageData(seen, 0, 0)),
+    put: (seen, example = false) => ((fresh = example), brush.putImageData(seen, 0, 0)),
   };
   canvas.addEventListener("pointerdown", (event) => {
     if (!self.on) return self.refused();

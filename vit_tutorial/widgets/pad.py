@@ -43,7 +43,7 @@ def frame_digit(drawing: Tensor) -> Tensor:
 class DigitPad(anywidget.AnyWidget):
     """A pad of 112x112 pixels; `image` is what was drawn as the model gets it, `probabilities` what it answers."""
 
-    _esm = Path(__file__).with_name("pad.js")
+    _esm = "".join(Path(__file__).with_name(name).read_text(encoding="utf-8") for name in ("ink.js", "pad.js"))
     _ipython_display_ = None  # ipywidgets 7 would take the static picture away
     drawing = traitlets.Bytes().tag(sync=True, from_json=lambda sent, _: bytes(sent))  # it comes as a memoryview
     framed, answer, colours = (traitlets.Bytes().tag(sync=True) for _ in range(3))
