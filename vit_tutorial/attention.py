@@ -48,4 +48,4 @@ class MultiHeadAttention(nn.Module):
         scores = q @ k.mT / math.sqrt(q.shape[-1])  # (B, h, N, d) -> (B, h, N, N)
         if mask is None:
             return scores.softmax(dim=-1)
-        return scores.masked_fill(~mask, -math.inf).softmax(dim=-1).masked_fill(~mask, 0.0)
+        return scores.masked_fill(~mask, -math.inf).softmax(dim=-1).masked_fill(~mask, 0.0)  # not NaN

@@ -39,7 +39,7 @@ def test_a_guess_gets_its_reason_and_never_the_value(name, capsys):
     sentences = [entry["otherwise"]]
     for wrong in entry["wrong"]:
         guess = wrong.get("guess", wrong.get("above", 0) * 2 if "above" in wrong else wrong.get("below", 0) / 2 - 1e-9)
-        assert said(guess) == f"Not so. {wrong['because']}\n"
+        assert said(guess) == f"{'Close' if wrong.get('near') else 'Not quite'}. {wrong['because']}\n"
         sentences.append(wrong["because"])
     assert len(sentences) >= 3
     value = re.escape(str(entry["answer"]).strip("[]"))
@@ -60,7 +60,7 @@ def test_a_number_that_no_reason_fits_is_too_high_or_too_low(name, capsys):
         checks.predict(name, guess)
         said = capsys.readouterr().out
         if entry["otherwise"] in said:
-            assert said == f"Not so. Too {'high' if guess > answer else 'low'}. {entry['otherwise']}\n"
+            assert said == f"Not quite. Too {'high' if guess > answer else 'low'}. {entry['otherwise']}\n"
 
 
 @pytest.mark.parametrize("name", NUMBERS)

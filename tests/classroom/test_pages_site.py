@@ -46,7 +46,7 @@ def test_every_link_and_every_search_entry_leads_to_a_page_and_an_anchor(soups, 
         links = [("index.html", target) for target in entries]
         links += [(name, a["href"]) for name, soup in pages_.items() for a in soup.find_all("a")]
         for name, target in links:
-            if target.startswith("https://"):
+            if target.startswith(("https://", "model.html#")):  # the live model reads its state there
                 continue
             file, _, anchor = target.partition("#")
             assert (file or name) in pages_, f"{name}: {target}"
@@ -193,14 +193,14 @@ def test_axe_finds_nothing_serious(page, made, look, name):
 
 def test_search_finds_a_word_and_goes_there(page, made):
     page.goto(f"{(made / 'pages' / 'students' / 'index').as_uri()}.html")
-    page.get_by_label("Search all lessons").fill("effectively HEARS")
+    page.get_by_label("Search all lessons").fill("favourite DERIVATIVE")
     page.locator("#found li a").first.wait_for()
     assert page.locator("#found li").first.inner_text().startswith("04 · Every token looks at every token › Why divide")
-    assert page.locator("#found mark").first.inner_text().lower() == "effectively"
+    assert page.locator("#found mark").first.inner_text().lower() == "favourite"
     page.locator("#found li a").first.click()
     page.wait_for_url(re.compile(r"04_attention\.html#why-divide-by-d$"))
     assert page.locator("#why-divide-by-d").bounding_box()["y"] < 200
-    page.get_by_label("Search all lessons").fill("effectively qqqq")
+    page.get_by_label("Search all lessons").fill("favourite qqqq")
     page.wait_for_function("document.querySelector('#found p').textContent.startsWith('No sections')")
 
 

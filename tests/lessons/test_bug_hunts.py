@@ -14,7 +14,7 @@ FAULTY = {  # by check: the name under which the page shows the faulty code
     "restore": "restore",
     "warm_start": "WarmStart",
     "crop_positions": "colleagues_crop",
-    "mended_attention": "colleague",
+    "mended_windows": "colleague",
     "layer_scale": "BrokenScaledBlock",
     "mended_loss": "broken_loss",
     "read_kernels": "read_kernels",

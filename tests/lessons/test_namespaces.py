@@ -14,6 +14,7 @@ from torch import nn
 from torchvision.models.vision_transformer import ConvStemConfig, VisionTransformer
 
 import vit_tutorial as vt
+from tests.lessons import THIRD
 from tests.reference import with_noise
 from tools.lesson import LESSONS, built_in
 from vit_tutorial import checks, interpret, train, weights
@@ -34,6 +35,19 @@ def namespace(number: str) -> dict:
                 if isinstance(node, KEPT) or (name.isupper() and len(name) > 2):
                     exec(compile(ast.Module([node], []), f"lesson {number}", "exec"), space)
     return space
+
+
+@pytest.mark.parametrize("number", sorted(THIRD))
+def test_the_cells_in_view_are_a_program_of_their_own(number):
+    """Copied in order, with the imports, they are the lesson's module and its small example; no figure is needed."""
+    space: dict = {}
+    for cell in nbformat.read(next(path for path in LESSONS if path.stem.startswith(number)), as_version=4).cells:
+        if cell.source.startswith("## Your turn"):
+            return
+        shown = not cell.metadata.get("jupyter") or "\nimport vit_tutorial" in cell.source
+        if cell.cell_type == "code" and shown:
+            exec(compile(cell.source, f"lesson {number}", "exec"), space)
+    pytest.fail("the lesson has no exercises")
 
 
 CHECKED = {  # class, and the check that takes it

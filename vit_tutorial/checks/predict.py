@@ -75,18 +75,18 @@ def predict(name: str, guess: Any) -> None:
     elif not shaped and type(given) is not type(answer):
         print(f"The answer is {kind(answer)}; yours is of type {type(guess).__name__}.")
     else:
-        print(f"Not so. {reason(entry, given, within)}")
+        print(reason(entry, given, within))
 
 
 def reason(entry: dict, guess: Any, within: float) -> str:
-    """What would make this guess, from the table, or on which side a number lies and the question once more."""
+    """What would make this guess, from the table, or on which side a number is and the question again."""
     for wrong in entry["wrong"]:
         above, below = wrong.get("above", guess), wrong.get("below", guess)
         if "guess" in wrong and near(guess, plain(wrong["guess"]), wrong.get("within", within)):
-            return wrong["because"]
+            return f"{'Close' if wrong.get('near') else 'Not quite'}. {wrong['because']}"
         if "guess" not in wrong and (guess > above or guess < below):
-            return wrong["because"]
+            return f"Not quite. {wrong['because']}"
     answer = entry["answer"]
     if is_number(guess) and is_number(answer) and guess == guess:  # NaN is neither
-        return f"Too {'high' if guess > answer else 'low'}. {entry['otherwise']}"
-    return entry["otherwise"]
+        return f"Not quite. Too {'high' if guess > answer else 'low'}. {entry['otherwise']}"
+    return f"Not quite. {entry['otherwise']}"

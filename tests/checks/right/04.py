@@ -24,15 +24,24 @@ def cross_attention(attention, x, context, keep):
     return attention.out(mixed.transpose(1, 2).flatten(2))
 
 
-def mended_attention(x, qkv, out, num_heads):
-    heads = zip(*(part.chunk(num_heads, dim=-1) for part in qkv(x).chunk(3, dim=-1)), strict=True)
-    return out(torch.cat([F.scaled_dot_product_attention(*head) for head in heads], dim=-1))
+def mended_windows(attention, x, grid, window):
+    (B, _, D), (rows, columns) = x.shape, grid
+    tokens, out = x.view(B, rows, columns, D), torch.empty(B, rows, columns, D)
+    for top in range(0, rows, window):
+        for left in range(0, columns, window):
+            inside = slice(top, top + window), slice(left, left + window)
+            mixed = attention(tokens[:, *inside].flatten(1, 2))
+            out[:, *inside] = mixed.unflatten(1, (window, window))
+    return out.flatten(1, 2)
 
 
 def find_heads(qkv, out, x, y):
     for h in range(x.shape[-1], 0, -1):
-        if x.shape[-1] % h == 0 and torch.allclose(mended_attention(x, qkv, out, h), y, atol=1e-4):
-            return h
+        if x.shape[-1] % h == 0:
+            heads = zip(*(part.chunk(h, dim=-1) for part in qkv(x).chunk(3, dim=-1)), strict=True)
+            mine = out(torch.cat([F.scaled_dot_product_attention(*head) for head in heads], dim=-1))
+            if torch.allclose(mine, y, atol=1e-4):
+                return h
 
 
 RIGHT = {
@@ -40,6 +49,6 @@ RIGHT = {
     "masked_attention": right_masked,
     "multi_head_attention": vt.MultiHeadAttention,
     "cross_attention": cross_attention,
-    "mended_attention": mended_attention,
+    "mended_windows": mended_windows,
     "find_heads": find_heads,
 }

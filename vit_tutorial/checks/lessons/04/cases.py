@@ -10,7 +10,7 @@ from torch import nn
 from ....attention import MultiHeadAttention
 from ...engine import Exercise
 from ...observe import Unfit, numbers
-from .solutions import MyAttention, cross_attention, find_heads, mended_attention, my_attention, my_masked_attention
+from .solutions import MyAttention, cross_attention, find_heads, mended_windows, my_attention, my_masked_attention
 
 HEADS = [(1, 2, 3, 4), (2, 3, 5, 16), (3, 1, 4, 6), (1, 2, 4, 4)]  # B, h, N, d; with N == d slips stay unnoticed
 
@@ -143,13 +143,12 @@ def cross(case: int) -> tuple:
     return module(D, h, case), numbers((B, M, D), 1), numbers((B, N, D), 2), padded(B, N, 3 + case)
 
 
-LAYERS = [(2, 3, 6, 2), (1, 5, 12, 3), (3, 4, 8, 1), (2, 6, 16, 4), (2, 4, 18, 6)]  # B, N, D, h
+WINDOWS = [(2, 4, 6, 2), (1, 6, 3, 3), (3, 2, 4, 2), (2, 6, 9, 3), (1, 8, 4, 4)]  # B, rows, columns, side
 
 
-def layers(case: int) -> tuple:
-    B, N, D, h = LAYERS[case]
-    model = module(D, h, case)
-    return numbers((B, N, D), case), model.qkv, model.out, h
+def windowed(case: int) -> tuple:
+    B, rows, columns, side = WINDOWS[case]
+    return module(6, 2, case), numbers((B, rows * columns, 6), case), (rows, columns), side
 
 
 UNKNOWN = [(2, 3, 6, 3), (1, 4, 12, 2), (2, 5, 8, 1), (1, 3, 6, 6), (2, 6, 24, 12), (3, 4, 30, 5), (1, 2, 9, 3)]
@@ -180,6 +179,10 @@ def search(answer: Callable, qkv: nn.Linear, out: nn.Linear, x: torch.Tensor, y:
     except (RuntimeError, EinopsError) as error:
         if re.search("can't divide axis|is invalid for input of size|split_size|multiply up to", str(error)):
             return Undivided(10**40)
+        if "same dtype" in str(error):
+            raise Unfit(
+                "the layers, `x` and `y` are float64, and a module of your own starts as float32: call .double()."
+            ) from None
         raise
     if found is None:
         raise Unfit(
@@ -194,7 +197,7 @@ EXERCISES = {
     "attention": Exercise(my_attention, [heads(i) for i in range(4)], run=attend),
     "masked_attention": Exercise(my_masked_attention, [(*low(i), masks(i)) for i in range(4)], run=attend_masked),
     "cross_attention": Exercise(cross_attention, [cross(i) for i in range(len(CROSS))]),
-    "mended_attention": Exercise(mended_attention, [layers(i) for i in range(len(LAYERS))]),
+    "mended_windows": Exercise(mended_windows, [windowed(i) for i in range(len(WINDOWS))]),
     "find_heads": Exercise(
         find_heads,
         [unknown(i) for i in range(len(UNKNOWN))],
