@@ -72,7 +72,10 @@ def test_a_wrong_guess_stands_beside_what_is_right_and_where(tmp_path):
     (tmp_path / "slides").mkdir()
     part = instructor.about(*chosen(["04"]), tmp_path)
     assert '\n\n<a href="../slides/04_attention.html">slides</a>\n\n' in part  # pages were not made
-    assert "\n| *Why divide by √d?*: **Predict:** if the scores" in part and " | **80** per cent | 2 | An even share" in part
+    assert (
+        "\n| *Why divide by √d?*: **Predict:** if the scores" in part
+        and " | **80** per cent | 2 | An even share" in part
+    )
     assert "\n| *What it costs*" in part and " | **11.4** per cent | " in part
     assert "\n| Exercise 1 · Look into another set | " in part
     skipped = part[part.index("**May be skipped**") :]
