@@ -31,7 +31,7 @@ LARGEST = 5 * 10**6  # characters of a page's cells
 HEADING = re.compile(r"^### (Exercise .+)$", re.M)
 CARD = re.compile(r"^\*(difficulty .+)\*$", re.M)
 SOLVED_ONLY = " (In the notebook with solutions that cell is folded and holds ours.)"
-FOR_STUDENTS = """**For students**
+FOR_STUDENTS = """<details><summary>For students: set-up, points, handing in</summary>
 
 - **Set-up**, once: as the sheet `SET-UP.html` says. For Colab there is another file, which needs no set-up: ask for it.
 - **Run** all cells from the top, one after the other (Shift+Enter; *Run All* stops at the first exercise). Where a cell
@@ -40,7 +40,9 @@ FOR_STUDENTS = """**For students**
   run them as often as you like.
 - **Points** stand on each exercise's card: all of them if the check says *right*, half if it names your one mistake,
   a quarter if it names two, otherwise none. Predictions and *From memory* earn none.
-- **Hand in** this notebook, saved, as one file (in Colab: *File*, *Download*, *Download .ipynb*). Any name will do."""
+- **Hand in** this notebook, saved, as one file (in Colab: *File*, *Download*, *Download .ipynb*). Any name will do.
+
+</details>"""
 
 
 def exercises(notebook: NotebookNode) -> list[tuple[str, NotebookNode, NotebookNode]]:

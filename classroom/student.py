@@ -1,15 +1,29 @@
-"""The student edition: each lesson without solutions and outputs, beside it the pictures that it shows."""
+"""The student edition: each lesson without solutions, and without outputs but for its first screen's."""
 
-import shutil
 import tempfile
 from pathlib import Path
 
+import nbformat
+
 from . import course
+from .lessons import read
 
 
 def make(lessons: list[Path], folder: Path) -> None:
-    """What nbgrader releases, in one folder."""
+    """What nbgrader releases, in one folder; the pictures of the first screen are there before a cell is run."""
     with tempfile.TemporaryDirectory() as made:
         course.make(lessons, Path(made))
         for path in Path(made, "release").glob("*/*"):
-            shutil.copy(path, folder)
+            (folder / path.name).write_bytes(path.read_bytes())
+    for path in lessons:
+        given, shown = read(folder / path.name), {cell.id: cell for cell in first_screen(read(path))}
+        for cell in given.cells:
+            if cell.id in shown:
+                cell.outputs = shown[cell.id].outputs
+        nbformat.write(given, folder / path.name)
+
+
+def first_screen(notebook: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
+    """The code cells between the title and the next words."""
+    second = next(i for i, cell in enumerate(notebook.cells) if i and cell.cell_type == "markdown")
+    return notebook.cells[1:second]

@@ -8,6 +8,7 @@ import re
 import nbformat
 
 from classroom.lessons import FOLDED
+from classroom.student import first_screen
 from vit_tutorial import checks
 
 from . import LESSONS, ROOT
@@ -98,14 +99,8 @@ def stamp(notebook: nbformat.NotebookNode, name: str, repository: str | None) ->
             '"VIT_TUTORIAL_SOURCE"', f'"VIT_TUTORIAL_SOURCE", "git+https://github.com/{repository}"'
         )
     notebook.cells[0].source, notebook.cells[1].source = title, source
-    for cell in opening(notebook):
+    for cell in first_screen(notebook):
         cell.metadata.update(FOLDED)
-
-
-def opening(notebook: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
-    """The code cells between the title and the next words: set-up, imports, the opening picture."""
-    second = next(i for i, cell in enumerate(notebook.cells) if i and cell.cell_type == "markdown")
-    return notebook.cells[1:second]
 
 
 def known_repository() -> str | None:

@@ -55,7 +55,7 @@ UNNAMED = [  # what no table holds, and what can be said of it
     ("rollout", lambda m: m[0], "expected shape|one layer"),
     ("mlp", type("Plain", (), {"__init__": lambda self, *sizes: None}), "inherits from nn.Module"),
     ("mlp", vt.MLP(2, 3), "pass the class itself"),
-    ("mlp", lambda *sizes: vt.MLP(*sizes), "a class is asked for"),
+    ("mlp", lambda *sizes: vt.MLP(*sizes), "pass a class that"),
 ]
 
 

@@ -180,10 +180,12 @@ def test_the_student_edition(room, tmp_path):
     given, original = read(tmp_path / f"{LESSON}.ipynb"), read(room / f"{LESSON}.ipynb")
     text = "\n".join(cell.source for cell in given.cells)
     assert "SOLUTION" not in text and text.count("    raise NotImplementedError()") == 5
-    assert not any(cell.get("outputs") for cell in given.cells)
+    shown = [cell for cell in given.cells if cell.get("outputs")]  # the first screen's pictures, and nothing else
+    assert shown and all("image/png" in output.data for cell in shown for output in cell.outputs)
+    assert len(shown) == len([cell for cell in student.first_screen(original) if cell.outputs])
     hidden = [c for c in original.cells if "jupyter" in c.metadata and not is_solution(c)]
     assert [is_solution(c) for c in given.cells if "jupyter" in c.metadata] == [False] * len(hidden)
-    assert given.cells[1].source.startswith("**For students**")
+    assert given.cells[1].source.startswith("<details><summary>For students")
     assert re.findall(r"^\*difficulty.*· (\d) points\*$", text, re.M) == ["2", "3", "2"]
     assert {c.metadata.nbgrader.grade_id: c.metadata.nbgrader.points for c in filter(is_check, given.cells)} == POINTS
     for stub, check in zip(filter(is_solution, given.cells), filter(is_check, given.cells), strict=True):

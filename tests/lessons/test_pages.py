@@ -8,9 +8,10 @@ from pathlib import Path
 import nbformat
 
 from classroom.lessons import FACTS, facts
+from classroom.student import first_screen
 from tests.lessons import THIRD
 from tools import readme, store
-from tools.lesson import CELL_KEYS, FOLDED, LESSONS, opening, solutions
+from tools.lesson import CELL_KEYS, FOLDED, LESSONS, solutions
 from vit_tutorial import checks
 
 ROOT = Path(__file__).parents[2]
@@ -83,7 +84,7 @@ def test_no_path_of_a_machine_and_no_address_of_a_registry(lesson):
 
 
 def test_the_first_screen_is_title_folded_code_and_a_picture(lesson):
-    first = opening(lesson)
+    first = first_screen(lesson)
     assert lesson.cells[0].source.startswith("# ") and 2 <= len(first) <= 4
     assert all(FOLDED.items() <= cell.metadata.items() for cell in first)
     shown = ["image/png" in output.get("data", {}) for cell in first for output in cell.outputs]
@@ -125,7 +126,7 @@ def test_a_lesson_of_the_third_edition_is_one_thread_with_a_map_and_a_place_to_r
         thread = re.sub(r"<details>.*?</details>", "", lesson.prose.split("## Your turn")[0], flags=re.DOTALL)
         assert len(thread.split()) <= 2300 and lesson.prose.count("**Predict") <= 8
         assert "**A good place to stop for today.**" in thread
-        assert f'figure1.here("{lesson.path.stem[:2]}")' in opening(lesson)[-1].source
+        assert f'figure1.here("{lesson.path.stem[:2]}")' in first_screen(lesson)[-1].source
 
 
 def test_links_between_lessons_lead_somewhere(lesson):

@@ -24,9 +24,9 @@ def unfit(exercise, answer: Any) -> str | None:
     if not callable(answer):
         return f"pass the {'class' if exercise.is_class else 'function'} itself; this is a {type(answer).__name__}."
     if exercise.is_class and not (isinstance(answer, type) and issubclass(answer, nn.Module)):
-        return "a class is asked for that inherits from nn.Module, and whose __init__ begins with super().__init__()."
+        return "pass a class that inherits from nn.Module, and whose __init__ begins with super().__init__()."
     if not exercise.is_class and isinstance(answer, type):
-        return "a function is asked for, and this is a class."
+        return "pass a function; this is a class."
     return None
 
 
@@ -157,7 +157,7 @@ def difference(
     if not isinstance(got_it, type(want)) and not (isinstance(want, Exception)):
         return [f"{where}expected one {type(want).__name__}, got one {type(got_it).__name__}."]
     if not same(*(once(exercise, answer, a.case, seed) for seed in (1, 2))):
-        return [f"{where}the numbers change from call to call: something random acts, in eval() too."]
+        return [f"{where}the numbers change from call to call: something random acts where nothing should."]
     unused = without_effect(exercise, answer, got)
     if isinstance(want, dict):
         key = next((key for key in [*want, *got_it] if not same(got_it.get(key), want.get(key))), None)

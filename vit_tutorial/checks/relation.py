@@ -77,11 +77,11 @@ def relation(got: Any, want: Any, known: dict[str, float]) -> list[str]:
         inner = attempt(torch.stack, [*got])
         for tensor in (got[0] if len(got) == 1 else inner, inner):
             if isinstance(tensor, Tensor) and close(tensor.double(), want.double()):
-                return [f"a {type(got).__name__} comes back; its numbers are right, but a tensor is asked for."]
+                return [f"a {type(got).__name__} comes back; its numbers are right, but return a tensor."]
     if isinstance(want, Tensor) and not isinstance(got, Tensor):
         inner = attempt(torch.as_tensor, got)
         same_numbers = isinstance(inner, Tensor) and close(inner.double(), want.double())
-        return [f"a {type(got).__name__} comes back; its numbers are right, but a tensor is asked for."] * same_numbers
+        return [f"a {type(got).__name__} comes back; its numbers are right, but return a tensor."] * same_numbers
     if not isinstance(want, Tensor) or not isinstance(got, Tensor):
         return []
     dtype = f"and of dtype {got.dtype} for {want.dtype}" * (got.dtype != want.dtype)

@@ -13,13 +13,6 @@ def right_row(z, W_qkv, b_qkv, num_heads, head, query):
     return F.softmax((K * q).sum(1) / len(q) ** 0.5, dim=0)
 
 
-def right_first(images, E, x_class, E_pos, P):
-    B, C, H, W = images.shape
-    last = images.permute(0, 2, 3, 1).reshape(B, H // P, P, W // P, P, C)
-    patches = last.permute(0, 1, 3, 2, 4, 5).reshape(B, -1, P * P * C)
-    return torch.cat([x_class.repeat(B, 1, 1), patches @ E], 1) + E_pos
-
-
 def right_block(z, p, num_heads):
     D, M = z.shape[-1], len(p["mlp.fc1.bias"])
     block = vt.EncoderBlock(D, num_heads, M).to(z.dtype)
@@ -32,6 +25,5 @@ RIGHT = {
     "num_tokens": lambda h, w, p: 1 + (h * w) // (p * p),
     "normalise": lambda x: (x.float() / 255 - 0.5).movedim(-1, 0) / 0.5,
     "one_row": right_row,
-    "equation_1": right_first,
     "mended_block": right_block,
 }

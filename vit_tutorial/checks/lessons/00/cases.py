@@ -8,7 +8,7 @@ from torch.utils._pytree import tree_leaves
 
 from ...engine import Exercise
 from ...observe import numbers
-from .solutions import equation_1, mended_block, normalise, num_tokens, one_row
+from .solutions import mended_block, normalise, num_tokens, one_row
 
 
 def photo(*shape: int) -> torch.Tensor:
@@ -76,16 +76,6 @@ def alone(answer: Callable) -> dict[str, bool]:
     }
 
 
-def first_case(B: int, C: int, h: int, w: int, P: int, D: int) -> tuple:
-    """Photos of h times w patches, and the other terms of equation 1."""
-    shapes = (B, C, h * P, w * P), (P * P * C, D), (1, 1, D), (1, 1 + h * w, D)
-    return *(numbers(shape, seed) for seed, shape in enumerate(shapes, 1)), P
-
-
-def first(answer: Callable, images, E, x_class, E_pos, P) -> object:
-    return cast(answer(images, E, x_class, E_pos, P), images.dtype)
-
-
 class Parameters(dict):
     """A block's parameters by name, which a message does not print one by one."""
 
@@ -116,11 +106,6 @@ EXERCISES = {
         [row_case(3, 4, 2, 1, 2), row_case(5, 6, 2, 0, 1), row_case(4, 12, 3, 1, 3), row_case(7, 15, 5, 3, 0)],
         run=row,
         more=alone,
-    ),
-    "equation_1": Exercise(
-        equation_1,
-        [first_case(1, 2, 1, 3, 2, 5), first_case(2, 3, 2, 3, 2, 4), first_case(3, 1, 3, 2, 4, 7)],
-        run=first,
     ),
     "mended_block": Exercise(
         mended_block,

@@ -2,7 +2,7 @@
 
 import math
 
-import torch
+import torch  # noqa: F401 - mistakes are written with it
 import torch.nn.functional as F
 from einops import rearrange
 
@@ -39,18 +39,6 @@ def one_row(z, W_qkv, b_qkv, num_heads, head, query):
     scores = k @ q  # (N, d) @ (d,) -> (N,)
     scores = scores / math.sqrt(d)
     return scores.softmax(dim=-1)
-    ### END SOLUTION
-
-
-def equation_1(images, E, x_class, E_pos, P):
-    """(B, C, H, W), (P*P*C, D), (1, 1, D), (1, 1+N, D) -> (B, 1+N, D)."""
-    ### BEGIN SOLUTION
-    patches = rearrange(images, "B C (h P1) (w P2) -> B (h w) (P1 P2 C)", P1=P, P2=P)
-    tokens = patches @ E
-    first = x_class.expand(len(images), -1, -1)  # (1, 1, D) -> (B, 1, D)
-    z = torch.cat([first, tokens], dim=1)
-    z = z + E_pos
-    return z
     ### END SOLUTION
 
 
