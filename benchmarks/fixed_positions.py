@@ -1,8 +1,8 @@
 """A fixed table of positions at another image size: stretched, or computed where? python -m benchmarks.fixed_positions
 
 A small ViT with `position="sincos2d"` learns MNIST's digits at 28x28, three seeds. Then it reads test digits enlarged
-to 40x40, 10x10 patches in place of 7x7, with three tables: the old one stretched, one computed for the same picture
-(ten places from 0 to 6), and one that counts on (0 to 9). Lesson 03 shows the accuracies.
+to 40x40, 10x10 patches in place of 7x7, with four tables: the old one stretched with the corners aligned or the edges,
+one computed at the centres of the new patches, and one that continues the numbering (0 to 9). Lesson 03 shows them.
 """
 
 from dataclasses import asdict, replace
@@ -35,16 +35,17 @@ def main() -> None:
     large = F.interpolate(tests.float(), size=(SIZE, SIZE), mode="bilinear").round().to(torch.uint8)
     n, D = SIZE // CONFIG.patch_size, CONFIG.embed_dim
     assert computed(torch.arange(7.0), D).allclose(sincos2d((7, 7), D), atol=1e-6)
-    accuracy = {name: [] for name in ("at 28x28", "stretched", "computed for 0 to 6", "computed for 0 to 9")}
+    centres = (torch.arange(n) + 0.5) * 7 / n - 0.5  # of the new patches, in steps of the old ones: -0.15 to 6.15
+    where = {"computed at the centres": centres, "computed for 0 to 9": torch.arange(n)}
+    how = {"stretched, corners aligned": "torchvision", "stretched, edges aligned": "transformers"}
+    accuracy = {name: [] for name in ("at 28x28", *how, *where)}
     for seed in range(SEEDS):
         torch.manual_seed(seed)
         model = ViT(CONFIG)
         fit(model, images, labels, replace(RECIPE, seed=seed))
         table = model.position_embedding.embedding.detach()
-        tables = {"stretched": resize_positions(table, (7, 7), (n, n))}
-        for end in (6, 9):
-            places = computed(torch.linspace(0, end, n), D)
-            tables[f"computed for 0 to {end}"] = torch.cat([table[0, :1], places])[None]
+        tables = {name: resize_positions(table, (7, 7), (n, n), convention) for name, convention in how.items()}
+        tables |= {name: torch.cat([table[0, :1], computed(places, D)])[None] for name, places in where.items()}
         accuracy["at 28x28"].append(evaluate(model, data.normalise(tests), test_labels)["test_accuracy"])
         for name, other in tables.items():
             larger = ViT(replace(CONFIG, image_size=SIZE))

@@ -4,6 +4,7 @@ import math
 from dataclasses import replace
 
 import torch
+from torchvision.models.swin_transformer import ShiftedWindowAttention
 
 from vit_tutorial import ViT, checks, data, patchify, unpatchify
 from vit_tutorial.interpret import attention_maps, rollout
@@ -51,3 +52,10 @@ def test_lesson_03_a_right_crop_reads_as_many_digits_as_its_bars_say():
         model.load_state_dict(reader.state_dict() | {"position_embedding.embedding": crop})
         share = (model(data.normalise(window)).argmax(dim=1) == labels).double().mean().item()
         assert abs(100 * share - 99.6) < 0.25
+
+
+def test_lesson_03_the_bias_of_its_exercise_is_swins():
+    for h, w in ((2, 3), (4, 4), (5, 2)):
+        table = torch.arange((2 * h - 1) * (2 * w - 1))
+        swins = ShiftedWindowAttention(4, [h, w], [0, 0], 1).relative_position_index.view(h * w, h * w)
+        assert torch.equal(checks.relative_bias.solution(table.view(2 * h - 1, 2 * w - 1), (h, w)), swins)

@@ -21,7 +21,7 @@ def right_rotary(x, places):
 def right_bias(table, grid):
     h, w = grid
     here = [divmod(place, w) for place in range(h * w)]
-    rows = [torch.stack([table[h - 1 + v - y, w - 1 + u - x] for v, u in here]) for y, x in here]
+    rows = [torch.stack([table[h - 1 + y - v, w - 1 + x - u] for v, u in here]) for y, x in here]
     return torch.stack(rows)
 
 

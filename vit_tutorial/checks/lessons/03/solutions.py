@@ -59,14 +59,14 @@ def my_rotary(x, places):
 
 
 def my_bias(table, grid):
-    """(2h-1, 2w-1) -> (h*w, h*w): entry (i, j) is the number for the step from place i to place j."""
+    """(2h-1, 2w-1) -> (h*w, h*w): entry (i, j) is the number for place i minus place j."""
     ### BEGIN SOLUTION
     h, w = grid
     place = torch.arange(h * w)
     row = place // w
     column = place % w
-    down = row[None, :] - row[:, None]  # (N, N): rows from i to j
-    right = column[None, :] - column[:, None]
+    down = row[:, None] - row[None, :]  # (N, N): row of i minus row of j
+    right = column[:, None] - column[None, :]
     down = down + (h - 1)  # from 0 on: a negative index would count from the end
     right = right + (w - 1)
     return table[down, right]
