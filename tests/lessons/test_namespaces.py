@@ -10,8 +10,6 @@ import re
 import nbformat
 import pytest
 import torch
-from torch import nn
-from torchvision.models.vision_transformer import ConvStemConfig, VisionTransformer
 
 import vit_tutorial as vt
 from tests.lessons import THIRD
@@ -143,21 +141,3 @@ def test_lesson_04s_attention_can_be_looked_into():
     row = interpret.attention_row(attention, tokens, 5)
     torch.testing.assert_close(row, attention.weights(tokens)[:, :, 5])
     assert explore_block(attention, tokens[0], torch.rand(1, 9, 12), (3, 4)).heads == 2
-
-
-@pytest.mark.parametrize(("channels", "D"), [((8, 16, 24, 32), 48), ((6, 12), 24)])
-def test_lesson_01s_convolutional_stem_equals_torchvision(channels, D):
-    configs = [ConvStemConfig(out_channels=c, kernel_size=3, stride=2) for c in channels]
-    P = 2 ** len(channels)
-    theirs = VisionTransformer(4 * P, P, 1, 2, D, D, conv_stem_configs=configs)
-    for tensor in theirs.conv_proj.state_dict().values():
-        if tensor.is_floating_point():
-            nn.init.uniform_(tensor, 0.5, 1.5)  # running variances must stay positive
-    stem = namespace("01")["ConvStem"](channels, D)
-    stem.load_state_dict(dict(zip(stem.state_dict(), theirs.conv_proj.state_dict().values(), strict=True)))
-    images = torch.randn(2, 3, 4 * P, 4 * P)
-    for mode in (True, False):  # batch statistics, then running ones
-        expected = theirs.train(mode)._process_input(images)
-        torch.testing.assert_close(stem.train(mode)(images), expected)
-    with pytest.raises(ValueError, match="does not divide by"):
-        stem(torch.randn(1, 3, 4 * P + 1, 4 * P))

@@ -3,12 +3,13 @@
 from collections.abc import Callable
 
 import torch
+from einops import rearrange
 from torch import nn
 
 from ....patchify import patchify
 from ...engine import Exercise
 from ...observe import Unfit, numbers
-from .solutions import conv_from_linear, my_patchify, my_restore, my_unpatchify, our_order, tubes
+from .solutions import blend, conv_from_linear, my_patchify, my_restore, my_unpatchify, our_order
 
 PICTURES = [  # images, patch size, grid: all sizes differ, and one of each kind that hides mistakes
     (numbers((1, 1, 4, 6)), 2, (2, 3)),
@@ -21,15 +22,22 @@ PICTURES = [  # images, patch size, grid: all sizes differ, and one of each kind
 SIZES = [(1, 2, 3), (3, 4, 5), (2, 3, 7)]  # C, P, D
 
 
-WEIGHTS = [((3, 8), 2), ((5, 18), 3), ((4, 12), 2), ((2, 48), 4), ((7, 9), 3)]  # (D, P*P*C), P
+FILES = [  # (B, C, H, W), P, D, the order inside a patch
+    ((1, 3, 4, 6), 2, 5, "P1 P2 C"),
+    ((2, 2, 6, 9), 3, 4, "C P2 P1"),
+    ((1, 5, 6, 4), 2, 7, "P2 C P1"),
+    ((3, 3, 8, 4), 4, 6, "P1 C P2"),
+    ((2, 4, 2, 6), 2, 3, "P2 P1 C"),
+    ((2, 5, 3, 6), 3, 8, "C P1 P2"),
+]
 
 
-FILMS = [  # (B, C, T, H, W), frames, patch size
-    ((1, 1, 4, 4, 6), 2, 2),
-    ((2, 3, 6, 4, 8), 2, 4),
-    ((3, 2, 3, 6, 8), 3, 2),
-    ((2, 4, 5, 6, 9), 1, 3),
-    ((1, 2, 12, 10, 15), 3, 5),
+OVERLAPS = [  # C, P, stride, patches in a column and in a row
+    (1, 2, 1, (2, 4)),
+    (3, 4, 2, (3, 2)),
+    (2, 3, 2, (2, 5)),
+    (4, 5, 3, (3, 4)),
+    (2, 3, 3, (4, 2)),
 ]
 
 
@@ -63,22 +71,30 @@ def convolve(answer, images, weight, bias, patch_size):
     if not isinstance(conv, nn.Conv2d):
         raise Unfit(f"an nn.Conv2d is asked for, and a {type(conv).__name__} came back.")
     if linear.weight.shape != weight.shape:
-        raise Unfit("the weight of the Linear that was passed is reshaped itself: whoever uses it next cannot.")
+        raise Unfit("you reshape the weight of the Linear itself, and its next user cannot use it; reshape a copy.")
     return conv(images)
 
 
-def plain(answer: Callable, weight: torch.Tensor, patch_size: int) -> object:
-    """A Parameter is as good as a tensor."""
-    result = answer(weight, patch_size)
+def read_file(answer: Callable, images: torch.Tensor, ours: torch.Tensor, patch_size: int, order: str) -> object:
+    """An answer with the weight as somebody else keeps it, and the tokens that they got; a Parameter is fine."""
+    theirs = rearrange(ours, f"D (C P1 P2) -> D ({order})", P1=patch_size, P2=patch_size)
+    result = answer(theirs, patch_size, images, patchify(images, patch_size) @ ours.mT)
     return result.detach() if isinstance(result, torch.Tensor) else result
+
+
+def overlapping(case: int) -> tuple:
+    """Patches that disagree where they overlap, and what an answer gets beside them."""
+    C, P, stride, (h, w) = OVERLAPS[case]
+    patches = numbers((case % 3 + 1, h * w, C * P * P), case)
+    return patches, P, stride, (P + stride * (h - 1), P + stride * (w - 1))
 
 
 def trains(answer):
     """The Conv2d can be made, and goes on training."""
     conv, works = convert(answer, nn.Linear(12, 5), 2)
     return {
-        "it stops: a parameter is changed in place while gradients are recorded. Copy inside torch.no_grad().": works,
-        "the convolution does not train: its weight or its bias has requires_grad=False.": all(
+        "you change a parameter in place while gradients are recorded; copy inside torch.no_grad().": works,
+        "your convolution can't train, because its weight or its bias has requires_grad=False.": all(
             p.requires_grad for p in conv.parameters()
         ),
     }
@@ -96,11 +112,14 @@ EXERCISES = {
     ),
     "our_order": Exercise(
         our_order,
-        [(numbers(shape, i), P) for i, (shape, P) in enumerate(WEIGHTS)],
-        run=plain,
+        [
+            (numbers(shape, i), numbers((D, shape[1] * P * P), i + 10), P, order)
+            for i, (shape, P, D, order) in enumerate(FILES)
+        ],
+        run=read_file,
         gradients=False,  # a weight to load: no_grad is a good style here
     ),
-    "tubes": Exercise(tubes, [(numbers(shape, i), F, P) for i, (shape, F, P) in enumerate(FILMS)]),
+    "blend": Exercise(blend, [overlapping(i) for i in range(len(OVERLAPS))]),
     "restore": Exercise(
         my_restore,
         [(numbers(shape, i), torch.tensor(order)) for i, (shape, order) in enumerate(zip(KEPT, ORDERS, strict=True))],

@@ -1,7 +1,12 @@
 """Solutions of the exercises of lesson 01."""
 
+import itertools
+
 import torch
+from einops import rearrange
 from torch import nn
+
+from ....patchify import patchify
 
 
 def my_patchify(images, patch_size):
@@ -41,27 +46,39 @@ def conv_from_linear(linear, patch_size):
     ### END SOLUTION
 
 
-def our_order(weight, patch_size):
-    """(D, P*P*C) -> (D, C*P*P): the weight of a Linear, for patches with the colours first."""
+def our_order(weight, patch_size, images, tokens):
+    """weight (D, L) in an unknown order, images and their tokens (B, N, D) -> weight (D, C*P*P)."""
     ### BEGIN SOLUTION
     P = patch_size
-    D, length = weight.shape
-    C = length // P**2
-    hers = weight.reshape(D, P, P, C)
-    ours = hers.permute(0, 3, 1, 2)  # (D, P, P, C) -> (D, C, P, P)
-    return ours.reshape(D, C * P * P)
+    patches = patchify(images, P)  # (B, N, C*P*P)
+    candidates, errors = [], []
+    for order in itertools.permutations(["C", "P1", "P2"]):
+        theirs = " ".join(order)
+        ours = rearrange(weight, f"D ({theirs}) -> D (C P1 P2)", P1=P, P2=P)
+        error = (patches @ ours.mT - tokens).abs().max()
+        candidates.append(ours)
+        errors.append(error.item())
+    best = min(errors)
+    return candidates[errors.index(best)]
     ### END SOLUTION
 
 
-def tubes(film, frames, patch_size):
-    """(B, C, T, H, W) -> (B, N, C*F*P*P), where F is `frames` and P `patch_size`."""
+def blend(patches, patch_size, stride, size):
+    """(B, N, C*P*P), cut every `stride` pixels -> (B, C, H, W) of that size, overlaps averaged."""
     ### BEGIN SOLUTION
-    B, C, T, H, W = film.shape
-    F, P = frames, patch_size
-    t, h, w = T // F, H // P, W // P
-    split = film.reshape(B, C, t, F, h, P, w, P)
-    ordered = split.permute(0, 2, 4, 6, 1, 3, 5, 7)  # (B, t, h, w, C, F, P, P)
-    return ordered.reshape(B, t * h * w, C * F * P * P)
+    P, S = patch_size, stride
+    H, W = size
+    B, N, length = patches.shape
+    C = length // P**2
+    tiles = patches.reshape(B, N, C, P, P)
+    total, count = torch.zeros(B, C, H, W), torch.zeros(H, W)
+    n = 0
+    for y in range(0, H - P + 1, S):
+        for x in range(0, W - P + 1, S):
+            total[:, :, y : y + P, x : x + P] += tiles[:, n]
+            count[y : y + P, x : x + P] += 1
+            n += 1
+    return total / count
     ### END SOLUTION
 
 
