@@ -29,6 +29,7 @@ def again(text: str) -> str:
         text = text.replace(f'predict(\\"{name}\\"', f'predict(\\"{name}-again\\"').replace(
             f"[{name}]", f"[{name}-again]"
         )
+    text = text.replace('figure1.here(\\"02\\")', 'figure1.here(\\"15\\")')
     text = text.replace("ClsToken", "OneMoreToken").replace("MyOneMoreToken", "MyClsToken")
     return text.replace('"02-', '"15-').replace("# 02 · ", "# 15 · ").replace("Lesson 02:", "Lesson 15:")
 
@@ -61,6 +62,8 @@ def copy(tmp_path_factory):
     right = (copy / "tests/checks/right/15.py").read_text()
     (copy / "tests/checks/right/15.py").write_text(re.sub(r'^    "(\w+)":', r'    "\1_again":', right, flags=re.M))
     insert(copy / "README.md", "; beside them what supports it", ", `again.py` (15)")
+    insert(copy / "vit_tutorial/figure1.py", "}\nARROWS", '    "15": ("02", "one more token"),\n')
+    insert(copy / "tests/lessons/__init__.py", '"04"', '"15", ')
     (last,) = (copy / "notebooks").glob("14_*.ipynb")
     text = last.read_text(encoding="utf-8")
     last.write_text(text.replace("**Next:**", "**Next:** [15](15_again.ipynb). "), encoding="utf-8")

@@ -21,8 +21,8 @@ def batches(answer: type[nn.Module], *arguments: int) -> dict[str, bool]:
     sizes = [(1, 5), (3, 3), (3, 5)]
     works = {(B, N): not isinstance(attempt(model, numbers((B, N, 4)).clone()), Exception) for B, N in sizes}
     return {
-        "it stops as soon as a batch holds more than one picture.": works[3, 5] or not works[1, 5],
-        "it stops unless there are as many pictures as tokens.": works[3, 5] or not works[3, 3],
+        "it stops as soon as a batch holds more than one image.": works[3, 5] or not works[1, 5],
+        "it stops unless there are as many images as tokens.": works[3, 5] or not works[3, 3],
     }
 
 
@@ -39,7 +39,7 @@ def started(answer: type[nn.Module]) -> dict[str, bool | list[float]]:
     given.zero_()
     right, kept = torch.tensor(before).allclose(sample.mean((0, 1))), before == token.detach().flatten().tolist()
     return {
-        "`token` starts at other numbers than the mean over all patches of all pictures in `sample`.": right,
+        "`token` starts at other numbers than the mean over all patches of all images in `sample`.": right,
         "`token` shares its memory with `sample`: it changes when `sample` is overwritten.": kept,
         "start": before,
     }

@@ -43,7 +43,7 @@ class MyWarmStart(nn.Module):
     def __init__(self, sample):
         super().__init__()
         ### BEGIN SOLUTION
-        mean = sample.mean(dim=(0, 1), keepdim=True)  # over pictures and patches: (1, 1, D)
+        mean = sample.mean(dim=(0, 1), keepdim=True)  # over images and patches: (1, 1, D)
         self.token = nn.Parameter(mean)
         ### END SOLUTION
 
