@@ -108,6 +108,8 @@ def beside(got: Sequence[Fact], candidate: Iterable[Fact]) -> list[str]:
                     "in _): whoever uses it next gets other numbers. Make a new tensor: x = x + y."
                 )
         elif isinstance(a.value, Exception):
+            if "inplace operation" in str(a.value) and any("changed in place" in sentence for sentence in found):
+                continue  # what the change leads to
             found.append(f"in {'training' if a.kind == 'train' else 'the backward pass'} it stops: {a.value}")
         elif a.kind == "gradient":
             nothing = torch.zeros(())

@@ -79,6 +79,8 @@ def read_file(answer: Callable, images: torch.Tensor, ours: torch.Tensor, patch_
     """An answer with the weight as somebody else keeps it, and the tokens that they got; a Parameter is fine."""
     theirs = rearrange(ours, f"D (C P1 P2) -> D ({order})", P1=patch_size, P2=patch_size)
     result = answer(theirs, patch_size, images, patchify(images, patch_size) @ ours.mT)
+    if result is None:
+        raise Unfit("None comes back. If no order passed your comparison: may the tokens differ by rounding?")
     return result.detach() if isinstance(result, torch.Tensor) else result
 
 
