@@ -24,7 +24,7 @@ def lessons_table() -> str:
     ]
     for path in LESSONS:
         lesson = read(path)
-        builds = re.search(r"\*\*You will build\*\* (.+?)\n", lesson.cells[0].source)[1].rstrip(".")
+        builds = re.search(r"\*\*You will build\*\* (.+?)\.(?: |\n)", lesson.cells[0].source)[1]
         t = facts(lesson)
         spent = f"{t['minutes_to_read']} min | {t['minutes_of_exercises']} min | {t['seconds_to_run']:.0f} s"
         rows.append(f"| [{path.stem}](notebooks/{path.name}) | {builds} | {spent} |")
