@@ -1,11 +1,10 @@
 """Why does a deep post-norm stack fail without warm-up? python -m benchmarks.postnorm [--seeds 3]
 
-Twenty random sequences of five tokens, width 64, are learnt by heart by 24 blocks and one linear layer, with AdamW.
-Each run changes one thing: where the norm stands, the rate, the gradients' size, the number of blocks, the optimizer,
-the weight of the shortcut, the first steps. Written down: the loss, how far an update moved the output (relative to its
-length), and in how many directions the first tokens of the sequences point: in the output before each update, and in
-every block after ten. The last runs take norms, shortcuts or both away, at five rates. Lesson 05 shows the figures.
-Stopped, it goes on where it was.
+24 blocks and one linear layer memorise twenty random sequences of five tokens of width 64, with AdamW. Each run changes
+one thing: where the norm is, the rate, the number of blocks, the weight of the shortcut, a warm-up. Written down: the
+loss, how far an update moved the output (relative to its length), and in how many directions the first tokens of the
+sequences point: in the output before each update, and in every block after ten. The last runs take norms, shortcuts or
+both away, at five rates. Lesson 05 shows the figures. Stopped, it goes on where it was.
 """
 
 import argparse
@@ -36,16 +35,6 @@ class PostNorm(EncoderBlock):
 
 class Heavy(PostNorm):
     weight = 4.0
-
-
-class Centred(EncoderBlock):
-    """Post-norm, where what a part adds to all tokens alike is taken away again."""
-
-    def forward(self, x):
-        added = self.attention(x)
-        x = self.norm1(x + added - added.mean((0, 1)))
-        added = self.mlp(x)
-        return self.norm2(x + added - added.mean((0, 1)))
 
 
 class NoNorm(EncoderBlock):
@@ -86,19 +75,14 @@ def learn(
     steps: int = 60,
     rate: Callable[[int], float] = lambda step: 3e-3,
     depth: int = DEPTH,
-    factor: float = 1.0,
-    optimizer: str = "AdamW",
-    length: int = TOKENS,
-    noise: float = 0.0,
 ) -> dict:
-    """What the file's first lines name; `factor` multiplies the loss that goes backward, `noise` changes the input."""
+    """What the file's first lines name."""
     model = stack(block, depth, seed)
     head = nn.Linear(WIDTH, CLASSES)
-    tokens = torch.randn(SEQUENCES, TOKENS, WIDTH, generator=torch.Generator().manual_seed(seed))[:, :length]
-    tokens = tokens * (1 + noise * torch.randn(tokens.shape, generator=torch.Generator().manual_seed(7)))
+    tokens = torch.randn(SEQUENCES, TOKENS, WIDTH, generator=torch.Generator().manual_seed(seed))
     labels = torch.arange(SEQUENCES) % CLASSES
     parameters = [*model.parameters(), *head.parameters()]
-    updates = getattr(torch.optim, optimizer)(parameters, lr=1.0)
+    updates = torch.optim.AdamW(parameters, lr=1.0)
     losses, ways, moves, before, profile = [], [], [], None, []
     for step in range(steps):
         updates.param_groups[0]["lr"] = rate(step)
@@ -108,7 +92,7 @@ def learn(
             counts.append(directions(y[:, 0]))
         loss = F.cross_entropy(head(y[:, 0]), labels)
         updates.zero_grad()
-        (factor * loss).backward()
+        loss.backward()
         updates.step()
         if before is not None:
             moves.append(((y.detach() - before).norm() / before.norm()).item())
@@ -128,10 +112,6 @@ def warm_up(peak: float, length: int) -> Callable[[int], float]:
     return lambda step: peak * min(1.0, (step + 1) / max(length, 1))
 
 
-def first(number: int, rate: float, then: float) -> Callable[[int], float]:
-    return lambda step: rate if step < number else then
-
-
 def constant(rate: float) -> Callable[[int], float]:
     return lambda step: rate
 
@@ -140,7 +120,6 @@ RUNS: dict[str, dict] = {
     "pre-norm, 0.003": {"block": EncoderBlock},
     "post-norm, 0.003": {"block": PostNorm},
     "pre-norm, 0.01": {"block": EncoderBlock, "rate": constant(1e-2)},
-    "post-norm, loss x0.01": {"block": PostNorm, "factor": 0.01},
     "post-norm, shortcut x4": {"block": Heavy},
     "post-norm, 0.0003": {"block": PostNorm, "rate": constant(3e-4)},
     "post-norm, 0.001": {"block": PostNorm, "rate": constant(1e-3)},
@@ -150,24 +129,9 @@ RUNS |= {
     f"post-norm, warm-up {n}": {"block": PostNorm, "steps": 120, "rate": warm_up(3e-3, n)} for n in (0, 10, 20, 40, 80)
 }
 RUNS |= {f"post-norm, {n} blocks": {"block": PostNorm, "depth": n} for n in (3, 6, 12)}
-RUNS |= {
-    "post-norm, centred": {"block": Centred},
-    "post-norm, shortcut x4, 0.01": {"block": Heavy, "rate": constant(1e-2)},
-}
-RUNS |= {f"post-norm, big first {n}": {"block": PostNorm, "steps": 80, "rate": first(n, 3e-3, 3e-4)} for n in (1, 2, 3)}
-RUNS |= {
-    "post-norm, jump after 40": {"block": PostNorm, "steps": 80, "rate": first(40, 3e-4, 3e-3)},
-    "pre-norm, jump after 40": {"block": EncoderBlock, "steps": 80, "rate": first(40, 3e-4, 3e-3)},
-}
-for kind, block in {"pre-norm": EncoderBlock, "post-norm": PostNorm}.items():
-    for speed in (0.03, 0.1, 0.3):
-        RUNS[f"{kind}, SGD, {speed:g}"] = {"block": block, "optimizer": "SGD", "rate": constant(speed)}
 for kind, block in {"both": EncoderBlock, "no norm": NoNorm, "no shortcut": NoShortcut, "neither": Neither}.items():
     for speed in (3e-5, 1e-4, 3e-4, 1e-3, 3e-3):
         RUNS[f"{kind}, {speed:g}"] = {"block": block, "steps": 100, "rate": constant(speed)}
-RUNS["no shortcut, one token, 0.001"] = {"block": NoShortcut, "steps": 100, "rate": constant(1e-3), "length": 1}
-
-RUNS["no norm, noise, 0.0001"] = {"block": NoNorm, "steps": 100, "rate": constant(1e-4), "noise": 1e-7}
 
 
 def main() -> None:
