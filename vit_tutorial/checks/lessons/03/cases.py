@@ -65,8 +65,8 @@ EXERCISES = {
     "rotary": Exercise(
         my_rotary,
         [
-            (numbers((2, 4), 1), torch.tensor([1, 0])),
             (numbers((5, 4), 2), torch.arange(5)),
+            (numbers((2, 4), 1), torch.tensor([1, 0])),
             (numbers((3, 8), 3), torch.tensor([7, 2, 30])),  # as many places as no axis has numbers
             (numbers((4, 6), 4), torch.tensor([3, 1, 4, 1])),
             (numbers((1, 12), 5), torch.tensor([2])),
