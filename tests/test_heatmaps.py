@@ -2,7 +2,6 @@
 
 import math
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import torch
@@ -10,7 +9,7 @@ from matplotlib.colors import to_rgb
 from PIL import Image
 
 from tests.border import INSIDE
-from vit_tutorial import data, heatmaps, plots
+from vit_tutorial import heatmaps, plots
 
 
 def test_the_heaviest_patch_shines_and_the_rest_stays_grey():
@@ -70,15 +69,6 @@ def test_the_frame_lies_around_the_query_and_leaves_its_colours_to_see(query):
     assert not changed.any()
 
 
-def test_attention_over_takes_a_photo_and_frames_each_query():
-    photo, maps = data.photo("cat"), torch.rand(2, 8, 12)
-    figure = heatmaps.attention_over(photo, list(maps), [(1, 2), (7, 11)], ["a", "b"])
-    assert [axis.get_title() for axis in figure.axes] == ["a", "b"]
-    for axis, weights, query in zip(figure.axes, maps, [(1, 2), (7, 11)], strict=True):
-        assert np.allclose(axis.images[0].get_array(), heatmaps.overlay(photo, weights, query))
-    plt.close(figure)
-
-
 @pytest.mark.parametrize("weight", [math.nan, math.inf, -math.inf, -0.1])
 @pytest.mark.parametrize("image", [torch.rand(3, 8, 8), Image.new("RGB", (8, 8))])
 def test_weights_that_no_softmax_gives_are_refused(weight, image):
@@ -100,12 +90,6 @@ ODD += [(PHOTO, SQUARE, query) for query in ("ab", (0,), (0, 0, 0), (0.5, 0), (N
 def test_nonsense_is_not_drawn(given):
     with pytest.raises(INSIDE):
         heatmaps.overlay(*given)
-
-
-@pytest.mark.parametrize("maps", [None, [], [None], [SQUARE] * 2, SQUARE[:1], ["x"]])
-def test_maps_that_are_not_the_queries_are_not_drawn(maps):
-    with pytest.raises(INSIDE):
-        heatmaps.attention_over(PHOTO, maps, [(0, 0)], ["a"])
 
 
 @pytest.mark.parametrize("query", [(), 0])

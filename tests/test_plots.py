@@ -12,7 +12,7 @@ from matplotlib.colors import to_rgb
 from PIL import Image
 
 from tests.border import INSIDE
-from vit_tutorial import data, heatmaps, plots
+from vit_tutorial import data, plots
 from vit_tutorial.figure1 import HERE, architecture, here
 
 IMAGE = torch.linspace(-1, 1, 3 * 16 * 16).reshape(3, 16, 16)
@@ -24,7 +24,6 @@ FIGURES = {
     "curves": lambda: plots.curves([1, 2], {"a": [1, 2], "b": [2, 1]}, "x", "y", log="xy"),
     "bars": lambda: plots.bars({"a": 1, "b": 2_000}, "n"),
     "history": lambda: plots.history([{"epoch": 1, "loss": 2.3}, {"epoch": 2, "loss": 1.0, "test_accuracy": 0.9}]),
-    "attention_over": lambda: heatmaps.attention_over(IMAGE, [torch.rand(4, 4)], [(1, 2)], ["eye"]),
 }
 
 

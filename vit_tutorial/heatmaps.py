@@ -1,14 +1,11 @@
 """Attention drawn over pictures, always in one way: on the page and in the widgets."""
 
-from collections.abc import Sequence
-
 import numpy as np
 from matplotlib import colormaps
 from matplotlib.colors import to_rgb
-from matplotlib.figure import Figure
 from torch import Tensor
 
-from .plots import BOX, Picture, Place, as_picture, pictures
+from .plots import BOX, Picture, Place, as_picture
 
 HEAT = colormaps["plasma"]
 
@@ -40,11 +37,3 @@ def overlay(image: Picture, weights: Tensor, query: Place | None = None) -> np.n
         frame = picture[max(0, y[0] - wide) : y[-1] + 1 + wide, max(0, x[0] - wide) : x[-1] + 1 + wide]
         frame[:wide] = frame[-wide:] = frame[:, :wide] = frame[:, -wide:] = to_rgb(BOX)
     return picture
-
-
-def attention_over(image: Picture, maps: Sequence[Tensor], queries: Sequence[Place], titles: Sequence[str]) -> Figure:
-    """A picture under one map (h, w) for each query patch (row, column), which is framed; side by side."""
-    shown = [overlay(image, weights, query) for weights, query in zip(maps, queries, strict=True)]
-    figure = pictures(shown, titles, height=3.2)
-    figure.set_figheight(3.2 * shown[0].shape[0] / shown[0].shape[1] + 0.4)
-    return figure
