@@ -32,6 +32,12 @@ def read(path: Path) -> NotebookNode:
     return nbformat.read(path, as_version=4)
 
 
+def first_screen(notebook: NotebookNode) -> list[NotebookNode]:
+    """The code cells between the title and the next words: set-up, imports, the opening picture, "you are here"."""
+    second = next(i for i, cell in enumerate(notebook.cells) if i and cell.cell_type == "markdown")
+    return notebook.cells[1:second]
+
+
 def alone(path: Path, lessons: list[Path]) -> NotebookNode:
     """A lesson where only these lessons are: a link to anything else on the disk is its words alone."""
     notebook, there = read(path), {lesson.name for lesson in lessons}

@@ -6,7 +6,7 @@ from pathlib import Path
 import nbformat
 
 from . import course
-from .lessons import read
+from .lessons import first_screen, read
 
 
 def make(lessons: list[Path], folder: Path) -> None:
@@ -21,9 +21,3 @@ def make(lessons: list[Path], folder: Path) -> None:
             if cell.id in shown:
                 cell.outputs = shown[cell.id].outputs
         nbformat.write(given, folder / path.name)
-
-
-def first_screen(notebook: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
-    """The code cells between the title and the next words."""
-    second = next(i for i, cell in enumerate(notebook.cells) if i and cell.cell_type == "markdown")
-    return notebook.cells[1:second]

@@ -7,8 +7,7 @@ import re
 
 import nbformat
 
-from classroom.lessons import FOLDED
-from classroom.student import first_screen
+from classroom.lessons import FOLDED, first_screen
 from vit_tutorial import checks
 
 from . import LESSONS, ROOT

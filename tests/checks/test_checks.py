@@ -29,6 +29,11 @@ def noise(*shape):
     return 0.01 * numbers(shape, 99)
 
 
+def in_place(self, x):
+    x += self.attention(self.norm1(x))
+    return x + self.mlp(self.norm2(x))
+
+
 UNNAMED = [  # what no table holds, and what can be said of it
     ("patchify", lambda x, P: RIGHT["patchify"](x, P) + 1.25, "off by the same amount, 1.25"),
     (
@@ -47,6 +52,14 @@ UNNAMED = [  # what no table holds, and what can be said of it
     ("num_tokens", lambda h, w, p: 7, "7 comes back in each case"),
     ("conv_from_linear", lambda linear, P: None, "an nn.Conv2d is asked for, and a NoneType"),
     ("find_heads", lambda qkv, out, x, y: 3, "3 comes back in each case"),
+    ("find_heads", lambda qkv, out, x, y: nn.Linear(x.shape[-1], 1)(x), r"starts as float32: call \.double\(\)"),
+    ("our_order", lambda weight, P, images, tokens: None, "may the tokens differ by rounding"),
+    # one mistake, not four: what the backward pass says of it is no other
+    (
+        "encoder_block",
+        subclass(vt.EncoderBlock, in_place),
+        r"^\w+: the argument `x` is changed in place[^()]*\([^()]*\)[^()]*$",
+    ),
     ("mlp", subclass(vt.MLP, lambda s, x: -typed(vt.MLP).forward(s, x)), "-1 times|sign"),
     ("mlp", subclass(vt.MLP, init=lambda s: s.register_parameter("gain", nn.Parameter(torch.ones(1)))), "`gain`"),
     ("vit", subclass(vt.ViT, lambda s, x: typed(vt.ViT).forward(s, x.flip(-1))), "100% of the numbers differ"),

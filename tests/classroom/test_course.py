@@ -20,7 +20,7 @@ from classroom import judge, sandbox, student
 from classroom.grade import grade, main
 from classroom.grading import convert, exercises
 from classroom.judge import judged
-from classroom.lessons import LINK, Refused, alone, chosen, is_check, is_solution, read
+from classroom.lessons import LINK, Refused, alone, chosen, first_screen, is_check, is_solution, read
 from classroom.run import Kernel
 from vit_tutorial import checks
 
@@ -178,7 +178,7 @@ def test_the_student_edition_shows_the_first_screen_before_a_cell_is_run(tmp_pat
     student.make(chosen(["01"]), tmp_path)
     given, original = (read(folder / "01_patchify.ipynb") for folder in (tmp_path, chosen(["01"])[0].parent))
     shown = [cell for cell in given.cells if cell.get("outputs")]
-    assert [cell.outputs for cell in shown] == [c.outputs for c in student.first_screen(original) if c.outputs]
+    assert [cell.outputs for cell in shown] == [c.outputs for c in first_screen(original) if c.outputs]
     assert len(shown) == 2 and all("image/png" in output.data for cell in shown for output in cell.outputs)
 
 

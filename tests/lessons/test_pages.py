@@ -7,8 +7,7 @@ from pathlib import Path
 
 import nbformat
 
-from classroom.lessons import FACTS, facts
-from classroom.student import first_screen
+from classroom.lessons import FACTS, facts, first_screen
 from tests.lessons import THIRD
 from tools import readme, store
 from tools.lesson import CELL_KEYS, FOLDED, LESSONS, solutions
