@@ -47,6 +47,7 @@ def test_it_is_small_enough_to_be_opened_and_names_what_it_needs(number):
     tree = code(lesson)
     outputs = len(nbformat.writes(lesson))
     assert outputs + 4 / 3 * sum(path.stat().st_size for path in used(tree)) + 1e6 < LARGEST
+    assert "data.path(f" not in nbformat.writes(lesson)  # a name that is put together is not seen, and not carried
     packages = {name for _, name in needs(tree)}
     assert {"einops", "numpy", "safetensors", "matplotlib"} <= packages <= {*colab.HAS_NAMES}
     assert ("timm" in packages) == (number == "10")
