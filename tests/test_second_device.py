@@ -29,6 +29,9 @@ for here, moved in zip(encoder.parameters(), there.parameters(), strict=True):
     assert moved.is_cuda and torch.equal(here.grad, moved.grad.cpu())
 """
 AFTERWARDS["09"] = """
+from vit_tutorial.interpret import attention_row
+from vit_tutorial.widgets import explore_model
+
 def looked_at(model):
     maps, tokens = attention_maps(model, digits[:3]), token_features(model, digits[:3])
     _ = heatmaps.overlay(digits[0], maps[0, 0, 0, 3, -49:].reshape(7, 7)), explore_model(model, digits[4])
@@ -41,14 +44,14 @@ for a, b in zip(here, looked_at(model.to("cuda")), strict=True):
     assert b.is_cuda and torch.allclose(a, b.cpu(), atol=1e-5)
 """
 AFTERWARDS["10"] = """
-there = ViT(reader.config).eval().to("cuda")
-load_by(TRANSFORMERS, there)
-assert all(p.is_cuda for p in there.parameters()) and right(there) == right(reader)
-stored = [(weights.load_timm, weights.to_timm(reader)), (weights.load_jax, export(reader, DIALECTS["vit_jax"]))]
+there = ViT(digits.config).eval().to("cuda")
+load_by(TRANSFORMERS, there, file)
+assert all(p.is_cuda for p in there.parameters()) and accuracy(there) == accuracy(digits)
+stored = [(weights.load_timm, weights.to_timm(digits)), (weights.load_jax, export(digits, DIALECTS["vit_jax"]))]
 for fill, given in stored:
-    there = ViT(reader.config).eval().to("cuda")
+    there = ViT(digits.config).eval().to("cuda")
     fill(there, given)
-    assert all(p.is_cuda for p in there.parameters()) and right(there) == right(reader)
+    assert all(p.is_cuda for p in there.parameters()) and accuracy(there) == accuracy(digits)
 """
 
 # What repeats the same code for long is cut short, and with it go the cells that say what only the long runs show.
@@ -57,7 +60,6 @@ SHORTER = {
         "at=(0, 20, 60, 120, 240)": "at=(0, 1, 2, 3, 4)",
         "steps=500": "steps=20",
         "n, steps=300": "n, steps=40",
-        "seed, steps=80": "seed, steps=4",
         "draw(len(train_images), recipe, epoch)": "draw(20 * 64, recipe, epoch)",
         "reshape(3, 781)": "reshape(3, 20)",
         "steps=400": "steps=20",
@@ -65,8 +67,8 @@ SHORTER = {
     "11": {"Recipe(epochs=30, batch_size=10": "Recipe(epochs=3, batch_size=10", "epochs = 300 //": "epochs = 30 //"},
 }
 LONG = {
-    "08": ["after > 0.83", "few[:, -1, 0, 0]", "ends[", "swept.mean(dim=0)", "right > 0.96", "mean_only < 0.985",
-           'read["as it is"]', "answers.unique()) <= 2"],
+    "08": ["after > 0.83", "few[:, step //", "few[:, -1, 0] <", "ends[", "right > 0.96", "mean_only < 0.985",
+           'read["as it is"]', "len(classes) <= 2"],
     "11": ['heads["zeros"]', "min(kept)"],
 }  # fmt: skip
 

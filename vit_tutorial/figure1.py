@@ -26,7 +26,7 @@ HERE = {  # what is lit for each lesson, and what the lesson does with it
     "07": ("", "all parts, put together"),
     "08": ("", "all parts, learning"),
     "09": ("04", "attention, and what it shows"),
-    "10": ("", "all parts, with the numbers of others"),
+    "10": ("", "all parts, with other people's weights"),
     "11": ("06", "a new head, on parts that know something already"),
     "12": ("0405", "the blocks, which take nearly all of the time"),
     "13": ("0405", "the blocks, which take nearly all of the memory"),

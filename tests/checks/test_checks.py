@@ -4,6 +4,7 @@ import importlib
 
 import pytest
 import torch
+from einops import rearrange
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 from torch import nn
@@ -49,6 +50,11 @@ UNNAMED = [  # what no table holds, and what can be said of it
     ("attention", lambda q, k, v: RIGHT["attention"](q, k, v) + torch.randn_like(v), "change from call to call"),
     ("attention", lambda q, k, v: RIGHT["attention"](q, k, v).to_sparse(), "a plain tensor"),
     ("attention", lambda q, k: q, "stopped with TypeError"),
+    (
+        "rows_by_head",
+        lambda rows, h: rearrange(rows, "(h qkv d) ... -> (qkv h) ...", qkv=3, h=h),
+        r'"\(h qkv d\) \.\.\. -> \(qkv h\) \.\.\."',  # the line as it is, all three dots
+    ),
     ("num_tokens", lambda h, w, p: 7, "7 comes back in each case"),
     ("conv_from_linear", lambda linear, P: None, "an nn.Conv2d is asked for, and a NoneType"),
     ("find_heads", lambda qkv, out, x, y: 3, "3 comes back in each case"),

@@ -141,7 +141,7 @@ MISTAKES = [
     (None, "count_macs", lambda c: vt.count_macs(c) + c.in_channels * c.patch_size**2 * c.embed_dim, "on the patches"),
     (None, "num_tokens", lambda h, w, p: h // p * (w // p), "class token"),
     (10, "position_embedding", one_position(), "has shape \\(1, 1, 6\\)|one position"),
-    (12, "vit", without("position_embedding"), "shuffled picture"),
+    (12, "vit", without("position_embedding"), "shuffled image"),
     (16, "head", without("norm", vt.ClassificationHead), "norm is missing"),
     (17, "encoder_block", block_with_one_norm(), "serves both sub-layers|`norm1`"),
     (19, "vit", without("cls_token"), "no class token"),
@@ -164,11 +164,11 @@ MISTAKES = [
     (None, "parameter_groups", lambda m, d: [
         {"params": [p for n, p in m.named_parameters() if n.endswith("weight")], "weight_decay": d},
         {"params": [p for n, p in m.named_parameters() if not n.endswith("weight")], "weight_decay": 0.0}], "norms"),
-    (34, "confusion_matrix", lambda y, p, C: RIGHT["confusion_matrix"](p, y, C), "rows and columns have changed"),
+    (34, "confusion_matrix", lambda y, p, C: RIGHT["confusion_matrix"](p, y, C), "rows and columns are swapped"),
     (None, "confusion_matrix", wrong_confusion, "repeated pairs count once"),
     (1, "attention_map", lambda q, k: (q @ k.mT).softmax(-1) / q.shape[-1] ** 0.5, "after the softmax"),
     (4, "attention_map", lambda q, k: (q @ k.mT / q.shape[-1] ** 0.5).softmax(2), "softmax runs over the queries"),
-    (28, "attention_map", lambda q, k: (q @ k.mT / q.shape[-1] ** 0.5).mT.softmax(-1), "queries and keys have changed"),
+    (28, "attention_map", lambda q, k: (q @ k.mT / q.shape[-1] ** 0.5).mT.softmax(-1), "queries and keys are swapped"),
     (26, "rollout", wrong_rollout, "without keepdim=True divides the columns"),
     (None, "rollout", lambda m: functools.reduce(lambda a, b: b @ a, m.mean(2)), "the shortcut is missing"),
     (None, "attention_distance", lambda m, P: RIGHT["attention_distance"](m, 1), "this is in patches"),
@@ -177,7 +177,7 @@ MISTAKES = [
     (None, "timm_name", lambda n: RIGHT["timm_name"](n).replace("attn.proj", "attn.out"), "is `proj`, not `out`"),
     (None, "timm_name", lambda n: RIGHT["timm_name"](n).replace("blocks", "encoder.blocks"), "timm has no `encoder`"),
     (29, "fit_positions", lambda p, g: RIGHT["fit_positions"](p, (g[0], g[0])), "square"),
-    (29, "fit_positions", lambda p, g: RIGHT["fit_positions"](p, (g[1], g[0])), "height and width have changed"),
+    (29, "fit_positions", lambda p, g: RIGHT["fit_positions"](p, (g[1], g[0])), "height and width are swapped"),
     (None, "fit_positions", lambda p, g: RIGHT["fit_positions"](p, g)[:, -g[0] * g[1] :], "slot"),
     (None, "fit_positions", lambda p, g: RIGHT["fit_positions"](p, g)[:, [*range(1, 1 + g[0] * g[1]), 0]], "in front"),
     (6, "regroup_qkv", lambda r, h: r, "nothing has moved"),
@@ -200,13 +200,13 @@ MISTAKES = [
     (None, "stochastic_depth", lambda x, a, rate, draw, training:
         x + (draw >= rate)[:, None] * a / (1 - rate) if training else x + a, "^[^(]*axis of the tokens"),
     (None, "top_k_accuracy", lambda x, y, k: (x.topk(k, 1).indices == y).any(1).float().mean(), "meet the k ranks"),
-    (None, "top_k_accuracy", lambda x, y, k: torch.isin(y, x.topk(k, 1).indices).float().mean(), "of any picture"),
+    (None, "top_k_accuracy", lambda x, y, k: torch.isin(y, x.topk(k, 1).indices).float().mean(), "of any image"),
     (None, "top_k_accuracy", lambda x, y, k: (x.topk(k, 0).indices == y[:, None]).any(1).float().mean(), "dim=0"),
     (None, "mended_loss", lambda x, y: (x - x.amax(1)).exp().sum(1, True).log().sub(
         (x - x.amax(1)).gather(1, y[:, None])).mean(), "largest logits have lost their axis"),
     (None, "read_kernels", lambda stored, own: {
         n: t.permute(3, 2, 0, 1) if t.ndim == 4 else t.T if n.endswith(".weight") and t.ndim == 2 else t
-        for n, t in stored.items()}, "only what is called `weight`"),
+        for n, t in stored.items()}, "depends on its name"),
     (None, "without_head", spoiled("without_head", "handle.remove()", "pass"), "^[^(]*a hook stays on the model"),
     (None, "within_budget", spoiled("within_budget", "key=lambda n: -row[n]", "key=lambda n: n"), "the scores have no"),
     (None, "within_budget", spoiled("within_budget", "spent > budget * sum(paint)", "mask[b].sum() == 8"),

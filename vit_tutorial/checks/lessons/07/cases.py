@@ -180,6 +180,8 @@ def kernels(D, M, P, C):
     shapes |= {"fc2.weight": (D, M), "linear.weight": (5, D)}
     if C % 2:  # another file, other names
         shapes = {name.replace(".weight", ".kernel"): shape for name, shape in shapes.items()}
+    if C == 1:  # a file without names, as numpy's savez writes it
+        shapes = {f"arr_{n}": shape for n, shape in enumerate(shapes.values())}
     own = {name: numbers(shape, seed) for seed, (name, shape) in enumerate(shapes.items())}
     turned = {2: lambda t: t.T.clone(), 4: lambda t: rearrange(t, "D C P1 P2 -> P1 P2 C D").clone()}
     stored = {name: turned.get(t.ndim, lambda t: t.clone())(t) for name, t in own.items()}
@@ -209,7 +211,7 @@ def verdict(got, want):
         return f"shape {tuple(got.shape)} instead of {tuple(want.shape)}"
     if same(got, want):
         return "right"
-    turned = {"still turned over": want.mT if want.ndim > 1 else want, "numbers in other places": None}
+    turned = {"still transposed": want.mT if want.ndim > 1 else want, "values in other places": None}
     return next(
         words for words, other in turned.items() if other is None or (other.shape == got.shape and same(got, other))
     )
