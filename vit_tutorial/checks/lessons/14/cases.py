@@ -1,13 +1,20 @@
 """What the exercises of lesson 14 are tried with: constructor's arguments, then the inputs of a call."""
 
-from torch import nn
+import difflib
+import math
+import textwrap
+
+import torch
+import torch.nn.functional as F
+from einops import rearrange
+from torch import Tensor, nn
 
 from ....attention import MultiHeadAttention
 from ....encoder import MLP
 from ....patchify import PatchEmbedding
 from ...engine import Exercise
-from ...observe import numbers
-from .solutions import MendedAttention, MendedBlock, MendedReader, MendedTokens
+from ...observe import Unfit, fill, numbers
+from .solutions import MendedAttention, MendedBlock, MendedReader, MendedTokens, leaks, mend_attention
 
 TOKENS = [  # patch size, patches, embed_dim, channels; images (B, C, H, W)
     ((2, 6, 5, 1), (numbers((2, 1, 4, 6)),)),
@@ -37,9 +44,118 @@ READERS = [  # tokens, blocks, embed_dim, classes; images (B, C, H, W)
 ]
 
 
+HIS_FORWARD = """\
+    def forward(self, x):
+        B, N, D = x.shape
+        qkv = self.qkv(x).reshape(B, N, 3, self.num_heads, D // self.num_heads)
+        q, k, v = qkv.permute(2, 0, 3, 1, 4)  # three of (B, h, N, d)
+        self.A = (q @ k.mT / math.sqrt(D)).softmax(dim=0)  # kept, to look at
+        return self.out((self.A @ v).reshape(B, N, D))
+"""
+
+
+def edited(answer, source, embed_dim, num_heads, x):
+    """What his attention gives with the edited text for its forward."""
+    text = answer(source)
+    if not isinstance(text, str):
+        raise Unfit(f"the mended text, a str, is asked for; this is {type(text).__name__}.")
+    space = {"math": math, "torch": torch, "nn": nn, "F": F, "rearrange": rearrange}
+    exec(textwrap.dedent(text), space)
+    if "forward" not in space:
+        raise Unfit("the text no longer defines `forward`: change lines of his, and hand back all of it.")
+    module = MultiHeadAttention(embed_dim, num_heads)  # with his names: qkv, out, num_heads
+    fill(module)
+    return space["forward"](module, x)
+
+
+def few(answer):
+    """How much of his text is changed."""
+    old, new = HIS_FORWARD.splitlines(), str(answer(HIS_FORWARD)).splitlines()
+    changes = difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+    lines = sum(max(i2 - i1, j2 - j1) for kind, i1, i2, j1, j2 in changes if kind != "equal")
+    return {
+        "it is right, and more than four lines are changed: find the lines with the mistakes, and leave the rest as "
+        "it is.": lines <= 4
+    }
+
+
+class After(nn.Module):
+    """A small network for images (B, 1, 4, 4), and what happens to its logits (B, 3) afterwards."""
+
+    def __init__(self, what, layer: nn.Module):
+        super().__init__()
+        self.net = nn.Sequential(nn.Flatten(), nn.Linear(16, 8), layer, nn.Tanh(), nn.Linear(8, 3))
+        self.what = what
+        fill(self)
+
+    def forward(self, images: Tensor) -> Tensor:
+        return self.what(self.net(images))
+
+
+def rounded(logits: Tensor) -> Tensor:
+    """Large logits, rounded a little differently in a batch of one, as large products are."""
+    sign = 1 if len(logits) > 1 else -1
+    return 1e4 * (logits + 5e-7 * sign * logits.abs().max())
+
+
+def sees_the_last(logits: Tensor) -> Tensor:
+    """Each image sees the one before it; the first sees none."""
+    return logits + 0.5 * F.pad(logits, (0, 0, 1, 0))[:-1]
+
+
+MODELS = [  # what happens to the logits, a layer inside, and the mode
+    (torch.sign, nn.Identity(), True),  # exact: no rounding anywhere
+    (lambda x: x.softmax(dim=0), nn.Identity(), False),
+    (lambda x: x, nn.Dropout(0.5), True),
+    (rounded, nn.Identity(), False),
+    (lambda x: x + 0.02 * x.mean(dim=0), nn.Dropout(0.5), True),
+    (sees_the_last, nn.Identity(), True),
+    (lambda x: x, nn.BatchNorm1d(8), True),
+]
+
+
+def modes_kept(answer):
+    """Whether each module is in the mode in which it was: here one part is frozen, the others are not."""
+    model = After(lambda x: x, nn.Dropout(0.5)).train()
+    model.net[1].eval()
+    before = [part.training for part in model.modules()]
+    answer(model, numbers((3, 1, 4, 4)))
+    return {
+        "the verdicts are right, and afterwards the model is in another mode: eval_mode puts each part back into the "
+        "mode in which it was.": before == [part.training for part in model.modules()]
+    }
+
+
+def verdict(answer, model, images):
+    """True or False, however it is written."""
+    said = answer(model, images)
+    if isinstance(said, Tensor) and said.dtype == torch.bool and said.numel() == 1:
+        said = said.item()
+    if not isinstance(said, bool):
+        raise Unfit(f"True or False is asked for; this is {type(said).__name__}.")
+    return float(said)
+
+
 EXERCISES = {
     "digit_reader": Exercise(MendedReader, READERS),
     "digit_attention": Exercise(MendedAttention, ATTENTIONS),
     "digit_block": Exercise(MendedBlock, BLOCKS),
     "digit_tokens": Exercise(MendedTokens, TOKENS),
+    "mend_attention": Exercise(
+        mend_attention,
+        [(HIS_FORWARD, *sizes, *call) for sizes, *calls in ATTENTIONS for call in calls],
+        run=edited,
+        gradients=False,
+        more=few,
+    ),
+    "leaks": Exercise(
+        leaks,
+        [
+            (After(what, layer).train(mode), 2 * numbers((B, 1, 4, 4), i))
+            for i, ((what, layer, mode), B) in enumerate(zip(MODELS, (3, 4, 5, 3, 6, 4, 5), strict=True))
+        ],
+        run=verdict,
+        gradients=False,
+        more=modes_kept,
+    ),
 }

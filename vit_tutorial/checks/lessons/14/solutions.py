@@ -7,6 +7,8 @@ import torch.nn.functional as F
 from einops import rearrange
 from torch import nn
 
+from ....evaluate import eval_mode
+
 
 class MendedReader(nn.Module):
     """images (B, C, H, W) -> logits (B, num_classes); names: tokens, blocks, norm, head."""
@@ -101,3 +103,27 @@ class MendedTokens(nn.Module):
         tokens = torch.cat([cls, patches], dim=1)
         return tokens + self.positions
         ### END SOLUTION
+
+
+def mend_attention(source):
+    """The text of his `forward` -> the text mended; at most four lines are changed."""
+    ### BEGIN SOLUTION
+    source = source.replace("math.sqrt(D)", "math.sqrt(q.shape[-1])")
+    source = source.replace("dim=0", "dim=-1")
+    source = source.replace("(self.A @ v)", "(self.A @ v).transpose(1, 2)")
+    return source
+    ### END SOLUTION
+
+
+def leaks(model, images):
+    """Whether the answer to an image depends on the other images of its batch: (B, C, H, W) -> bool.
+
+    `model` is a module, (B, C, H, W) -> (B, classes), in any mode.
+    """
+    ### BEGIN SOLUTION
+    with eval_mode(model), torch.no_grad():
+        together = model(images)
+        alone = torch.cat([model(image[None]) for image in images])
+    difference = (together - alone).abs().max()
+    return bool(difference > 1e-3 * alone.abs().max())
+    ### END SOLUTION
