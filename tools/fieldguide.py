@@ -24,12 +24,12 @@ says yes. A mistake can hide another: mend one, test it, and look again. This pa
 | --- | --- | --- | --- |
 """
 ROWS = [  # symptom, exercise, words of its mistake, test
-    ("the loss rests at ln C, with one answer for all", "schedule", "there is no warm-up",
-     "learn one batch by heart at a tenth of the rate"),
+    ("the loss rests at ln C, and falls at a tenth of the rate", "schedule", "there is no warm-up",
+     "one batch by heart, at both rates"),
     ("the loss rests above a floor, 1.46 for ten classes", "mended_loss", "a softmax acts on the logits",
      "the loss of a perfect answer"),
-    ("the answer depends on the other pictures of the batch", "attention", "over the batch, dim=0",
-     "change picture 1, watch picture 0's logits"),
+    ("the answer depends on the other images of the batch", "attention", "over the batch, dim=0",
+     "change image 1, watch image 0's logits"),
     ("it trains, a little flatter than the reference", "multi_head_attention", "divided by sqrt(embed_dim):",
      "nn.MultiheadAttention with the same numbers: one head agrees, more do not"),
     ("a row of attention's weights does not sum to 1", "attention_map", "columns sum to 1, rows do not",
@@ -61,10 +61,10 @@ ROWS = [  # symptom, exercise, words of its mistake, test
      "batches of 1, 2 and 3"),
     ("the norms of class token and positions shrink", "parameter_groups", "class token and positions stand with",
      "list the names in each group of the optimiser"),
-    ("all keys of a file match, and the logits are wrong", "regroup_qkv", "nothing has moved",
+    ("all keys of a file match, and the logits are wrong", "fuse", "q, k and v alternate from row to row",
      "the first module whose output differs"),
     ("validation is too good to be true", "split_by_original", "to learn from still hold",
-     "is a source of a validation picture also in training?"),
+     "is a source of a validation image also in training?"),
 ]  # fmt: skip
 
 

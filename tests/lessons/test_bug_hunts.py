@@ -26,8 +26,6 @@ FAULTY = {  # by check: the name under which the page shows the faulty code
     "mended_run": "his_run",
     "digit_reader": "Reader",
     "digit_block": "Block",
-    "digit_attention": "Attention",
-    "digit_tokens": "Tokens",
 }
 
 

@@ -43,7 +43,7 @@ def test_the_cells_in_view_are_a_program_of_their_own(number):
         if cell.source.startswith("## Your turn"):
             return
         shown = not cell.metadata.get("jupyter") or re.search("^(import|from) vit_tut", cell.source, re.M)
-        if cell.cell_type == "code" and shown:
+        if cell.cell_type == "code" and shown and "nbgrader" not in cell.metadata:  # lesson 14 has exercises inside
             exec(compile(cell.source, f"lesson {number}", "exec"), space)
     pytest.fail("the lesson has no exercises")
 
