@@ -25,7 +25,7 @@ MISTAKES = {  # in the order of lesson 14: exercise, and words of the sentence
     "no final norm": ("digit_reader", "there is no final norm"),
     "shortcut after the norm": ("digit_block", "both shortcuts start"),
     "dropout in eval": ("digit_block", "stays on in eval mode, after"),
-    "softmax over the pictures": ("digit_attention", "over the pictures"),
+    "softmax over the images": ("digit_attention", "runs over the images"),
     "scaled by the root of D": ("digit_attention", "divided by sqrt(D)"),
     "heads merged in place": ("digit_attention", "merged without moving"),
     "patches by reshape": ("digit_tokens", "cut by reshape alone"),

@@ -25,7 +25,7 @@ says yes. A mistake can hide another: mend one, test it, and look again. This pa
 """
 ROWS = [  # symptom, exercise, words of its mistake, test
     ("the loss rests at ln C, and falls at a tenth of the rate", "schedule", "there is no warm-up",
-     "one batch by heart, at both rates"),
+     "a warm-up of a tenth of the steps"),
     ("the loss rests above a floor, 1.46 for ten classes", "mended_loss", "a softmax acts on the logits",
      "the loss of a perfect answer"),
     ("the answer depends on the other images of the batch", "attention", "over the batch, dim=0",
