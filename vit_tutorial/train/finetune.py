@@ -17,17 +17,27 @@ def probe(model: ViT, images: Tensor, labels: Tensor, C: float = 1.0) -> None:
     """
     from sklearn.linear_model import LogisticRegression
 
+    check_classes(model, images, labels)
+    parts = [inputs_of(model, [model.head.linear], part)[0] for part in images.split(500)]
+    features = torch.cat(parts).cpu().double()  # parts of (500, D) -> (n, D)
+    fitted = LogisticRegression(C=C, max_iter=5000).fit(features, labels.cpu())
+    model.head.linear.load_state_dict(layer_of(fitted))
+
+
+def check_classes(model: ViT, images: Tensor, labels: Tensor) -> None:
+    """Each of the model's classes at least once, two at least; or a ValueError."""
     check_examples(model, images, labels)
     classes, found = model.config.num_classes, len(labels.unique())
     if found < classes or classes < 2:
         raise ValueError(f"labels: expected all {classes} classes, two at least, got {found}")
-    parts = [inputs_of(model, [model.head.linear], part)[0] for part in images.split(500)]
-    features = torch.cat(parts)  # parts of (500, D) -> (n, D)
-    fitted = LogisticRegression(C=C, max_iter=5000).fit(features.cpu().double(), labels.cpu())
+
+
+def layer_of(fitted) -> dict[str, Tensor]:
+    """The linear layer that computes what scikit-learn's logistic regression does: its state dict."""
     weight, bias = torch.tensor(fitted.coef_), torch.tensor(fitted.intercept_)  # (C, D) and (C,)
-    if classes == 2:  # scikit-learn has one row for both
+    if len(fitted.classes_) == 2:  # scikit-learn has one row for both
         weight, bias = torch.cat([-weight, weight]) / 2, torch.cat([-bias, bias]) / 2
-    model.head.linear.load_state_dict({"weight": weight, "bias": bias})
+    return {"weight": weight, "bias": bias}
 
 
 def layer_groups(model: nn.Module, recipe: Recipe) -> list[dict]:
