@@ -25,7 +25,7 @@ from .machine import machine, store
 
 CONFIG = ViTConfig(32, 4, 3, 10, embed_dim=192, depth=4, num_heads=12, mlp_dim=768)
 BATCH, TOKENS = 32, 1025  # of the later rungs; of the attention that is fused and not
-FUSED = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION]  # older GPUs have the second only
+FUSED = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION]  # on a GPU the second takes float32, too
 
 
 class Loop(MultiHeadAttention):
@@ -100,7 +100,7 @@ def autocast(model: ViT, images: Tensor) -> Tensor:
 
 def attention(device: str) -> dict[str, tuple[int, Callable[[], object]]]:
     """One attention of many tokens, with scores in memory and without."""
-    dtype = torch.float16 if device == "cuda" else torch.float32  # fused kernels of a GPU take halves
+    dtype = torch.float16 if device == "cuda" else torch.float32  # a GPU's flash takes only halves
     q, k, v = torch.randn(3, 1, 12, TOKENS, 16, generator=torch.Generator().manual_seed(0)).to(device, dtype)
 
     def three_lines() -> Tensor:

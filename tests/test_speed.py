@@ -49,6 +49,16 @@ def test_rates_count_both_operations_and_both_directions(monkeypatch):
     assert speed.memory_rate() == 2**28
 
 
+def test_several_calls_are_waited_for_once_and_all_of_them_counted(monkeypatch):
+    waits, done = [], []
+    monkeypatch.setattr(speed, "synchronise", lambda: waits.append(len(done)))
+    speed.seconds(speed.repeat(lambda: done.append(1), 3))
+    assert waits == [0, 3]
+    monkeypatch.setattr(speed, "seconds", lambda work: 2.0)
+    assert speed.matmul_rate(3, 5, 7, calls=4) == 4 * 3 * 5 * 7
+    assert speed.memory_rate(calls=4) == 4 * 2**28
+
+
 def steps():
     torch.manual_seed(0)
     model = vit("Ti/16", depth=4, image_size=(224, 192), num_classes=7)

@@ -52,20 +52,33 @@ def ratio(ours: list[float], theirs: list[float]) -> tuple[float, float, float]:
     return low, middle, high
 
 
-def matmul_rate(m: int, k: int, n: int, dtype=torch.float32, device="cpu", rounds: int = 10) -> float:
+def repeat(work: Callable[[], object], calls: int) -> Callable[[], None]:
+    """That many calls of `work` as one: a GPU is waited for only once."""
+
+    def run() -> None:
+        for _ in range(calls):
+            work()
+
+    return run
+
+
+def matmul_rate(m, k, n, dtype=torch.float32, device="cpu", rounds=10, calls=1) -> float:
     """FLOP per second of a product of (m, k) and (k, n), as in a layer: the best of `rounds`.
 
-    The product takes 2 m k n operations: a multiplication and an addition for each term of each sum.
+    The product takes 2 m k n operations: a multiplication and an addition for each term of each sum. A GPU needs a
+    large one, and several `calls` before it is waited for.
     """
-    a, b = torch.randn(m, k, device=device).to(dtype), torch.randn(n, k, device=device).to(dtype)
-    return 2 * m * k * n / min(race({"product": lambda: F.linear(a, b)}, rounds)["product"])
+    a, b = (torch.randn(rows, k, device=device, dtype=dtype) for rows in (m, n))
+    product = repeat(lambda: F.linear(a, b), calls)
+    return calls * 2 * m * k * n / min(race({"product": product}, rounds)["product"])
 
 
-def memory_rate(device="cpu", rounds: int = 10) -> float:
+def memory_rate(device="cpu", rounds=10, calls=1) -> float:
     """Bytes per second that this machine reads and writes: the best of `rounds` copies of 256 MiB."""
     source = torch.ones(2**26, device=device)
     target = torch.empty_like(source)
-    return 2 * source.nbytes / min(race({"copy": lambda: target.copy_(source)}, rounds)["copy"])
+    copies = repeat(lambda: target.copy_(source), calls)
+    return calls * 2 * source.nbytes / min(race({"copies": copies}, rounds)["copies"])
 
 
 class PeakMemory(TorchDispatchMode):
