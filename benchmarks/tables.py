@@ -115,14 +115,15 @@ shrunk to 32 by 32 pixels; most show none of its ten classes."""
 
 def planner_section(result: dict) -> Iterator[str]:
     yield f"## The planner beside what was counted\n\n{about(result['machine'])} Megabytes of a step of training."
-    rows = []
+    rows, again = [], {False: "", True: ", checkpointed"}
     for row in result["memory"]:
         sizes = [row["formula"] / 1e6, row["counted"] / 1e6]
-        what = f"{row['variant']}, {row['precision']}, batch {row['batch']}"
+        what = f"{row['variant']}, {row['precision']}, batch {row['batch']}" + again[row["checkpointed"]]
         rows.append([what, *(f"{size:,.0f}" for size in sizes), f"{sizes[0] / sizes[1]:.3f}"])
     for row in result["two processes"]["rows"]:
         sizes = [row["formula"] / 1e6, row["profiled"] / 1e6]
-        what = f"two processes, {row['engine']}, {row['batch']} pictures each"
+        what = f"two processes, {row['engine']}, {row['precision']}, {row['batch']} pictures each"
+        what += again[row["checkpointed"]]
         rows.append([what, *(f"{size:,.0f}" for size in sizes), f"{sizes[0] / sizes[1]:.3f}"])
     yield table(["", "formula", "counted", "ratio"], rows)
 

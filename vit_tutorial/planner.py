@@ -1,5 +1,6 @@
 """Lesson 13: plan a run before it begins: bytes per device, seconds per epoch, the smallest number of devices."""
 
+import itertools
 import math
 from dataclasses import dataclass
 
@@ -16,6 +17,7 @@ class Machine:
     flops: float  # FLOP per second in the precision of the run, as the maker has it
     utilisation: float = 0.4  # share of them that training reaches
     link: float = math.inf  # bytes per second between it and the others, in each direction
+    launch: float = 1e-5  # seconds to start one operation, which small pieces cannot hide
 
     def __post_init__(self):
         for name, value in vars(self).items():
@@ -34,23 +36,31 @@ class Memory:
     exchange: int  # what is on its way between devices
     activations: int  # what forward keeps for backward, and the images
     passing: int  # what backward holds for a moment only
+    recomputed: int = 0  # with activation checkpointing, the activations of the block that backward is in
 
     @property
     def peak(self) -> int:
         """The most that is held at once: the last step's gradients stay until the forward pass has ended."""
-        rest = self.parameters + self.averages + self.exchange + self.activations
-        return rest + max(self.gradients, self.passing)
+        forward = self.activations + self.gradients + (2 * self.passing if self.recomputed else 0)  # in its last block
+        backward = max(self.activations, self.gradients) + self.recomputed + self.passing
+        return self.parameters + self.averages + self.exchange + max(forward, backward)
 
 
 def memory(
-    config: ViTConfig, batch: int, precision: str = "float32", devices: int = 1, sharded: bool = False
+    config: ViTConfig,
+    batch: int,
+    precision: str = "float32",
+    devices: int = 1,
+    sharded: bool = False,
+    checkpointed: bool = False,
 ) -> Memory:
     """Bytes of a training step with AdamW and without dropout, for `batch` images on each device, by closed formula.
 
     `precision` is "float32", "autocast" (matrix products in bfloat16, as with `Recipe(bfloat16=True)`) or "bfloat16"
     (everything). Several `devices` use DDP, which copies the gradients into buckets to send them. If `sharded`, they
     use FSDP with one unit per block; for a moment each device then holds two whole blocks, all that is in no block,
-    and their gradients. The allocator's waste and a GPU's libraries, often 1 GB, are not counted.
+    and their gradients. If `checkpointed`, forward keeps what enters a block, and backward computes the rest of that
+    block again. The allocator's waste and a GPU's libraries, often 1 GB, are not counted.
     """
     if precision not in BYTES:
         raise ValueError(f"precision: expected one of {', '.join(BYTES)}, got {precision!r}")
@@ -62,20 +72,23 @@ def memory(
     parameters = outer * count_parameters(config)
     block = outer * (4 * D * D + 2 * D * M + 9 * D + M)
     rest = parameters - config.depth * block
-    stream = outer * (2 * config.depth + 2) * D  # before each sub-layer, at the end, and the final norm's
+    carried = inner if sharded else outer  # FSDP's policy casts all that enters a block
+    streams = config.depth + 1 if checkpointed else 2 * config.depth + 2  # before each sub-layer, final norm's, last
     inside = inner * (6 * D + 2 * M)  # two norms, q, k, v, what attention mixes; around the GELU
     statistics = 4 * (4 + config.num_heads)  # mean and deviation of two norms; attention's log-sum-exp
     shards, buckets = (devices, 2 * (2 * block + rest)) if sharded else (1, parameters)
     pixels = config.in_channels * math.prod(config.size)
     cast = inner if inner < outer else 0  # autocast's copies, for backward
+    whole = N * (inside + statistics)  # what a block keeps of an image, the stream aside
+    kept = (outer + cast) * pixels + N * carried * streams * D + (0 if checkpointed else config.depth * whole)
     return Memory(
         parameters=math.ceil(parameters / shards),
         gradients=math.ceil(parameters / shards),
         averages=math.ceil(2 * parameters / shards),
         exchange=buckets if devices > 1 else 0,
-        activations=batch * ((outer + cast) * pixels + N * (stream + config.depth * (inside + statistics)))
-        + cast * count_parameters(config),
+        activations=batch * kept + (0 if sharded else cast * count_parameters(config)),
         passing=inner * batch * N * M,
+        recomputed=batch * (N * carried * D + whole) if checkpointed else 0,
     )
 
 
@@ -88,25 +101,34 @@ def epoch_seconds(
     precision: str = "float32",
     sharded: bool = False,
     pieces: int = 1,
+    checkpointed: bool = False,
 ) -> float:
     """Seconds to train on `images` once, in steps of `batch` over all the devices.
 
     Each device takes its share of a step in `pieces` (gradient accumulation). A multiply-add is two operations, and the
-    backward pass costs two forward passes: 6 operations per multiply-add of the model. To bring numbers from n devices
-    to all, each sends (n-1)/n of their bytes, and twice that to sum them as well (all-reduce on a ring). DDP sums the
-    gradients so during the last piece's backward pass. FSDP gathers the parameters twice per piece, for the forward and
-    for the backward pass, and sums its gradients. A device sends while it computes, so the longer of the two counts:
-    the result is a lower bound. `machine.utilisation` is taken as it is, though small pieces reach less.
+    backward pass costs two forward passes: 6 operations per multiply-add of the model, and 8 if `checkpointed`, when
+    backward runs the blocks once more. Each piece also takes the time to start some 40 operations per block: a model of
+    why small pieces reach less of `machine.utilisation`. To bring numbers from n devices to all, each sends (n-1)/n of
+    their bytes, and twice that to sum them as well (all-reduce on a ring). DDP sums the gradients so during the last
+    piece's backward pass. FSDP gathers the parameters twice per piece, for the forward and for the backward pass (under
+    "autocast" in bfloat16, by a MixedPrecisionPolicy), and sums its gradients. A device sends while it computes, so the
+    longer of the two counts: the result is a lower bound.
     """
     if min(counts := (images, batch, devices, pieces)) < 1:
         raise ValueError(f"images, batch, devices, pieces: expected at least 1 of each, got {counts}")
-    work = 6 * count_macs(config) * images / (devices * machine.flops * machine.utilisation)
-    sent = (devices - 1) / devices * BYTES[precision][0] * count_parameters(config)
-    once = sent / machine.link * images / batch
+    passes = 4 if checkpointed else 3  # forward, backward as long as two, and what is computed again
+    compute = 2 * count_macs(config) * images / (devices * machine.flops * machine.utilisation)
+    started = pieces * images / batch * 40 / 3 * config.depth * machine.launch
+    one = compute + started  # a forward pass over all images
+    outer, inner = BYTES[precision]
+    reduce, gather = (
+        size * count_parameters(config) * (devices - 1) / devices / machine.link * images / batch
+        for size in (outer, inner)
+    )
     if sharded:
-        return max(work / 3, pieces * once) + max(work * 2 / 3, 2 * pieces * once)
-    last = work * 2 / 3 / pieces  # only in its last piece's backward are the gradients whole
-    return work - last + max(last, 2 * once)
+        return max(one, pieces * gather) + max((passes - 1) * one, pieces * (gather + reduce))
+    last = (passes - 1) * one / pieces  # only in its last piece's backward are the gradients whole
+    return passes * one - last + max(last, 2 * reduce)
 
 
 @dataclass(frozen=True)
@@ -115,6 +137,7 @@ class Plan:
 
     devices: int
     sharded: bool  # parameters shared out (FSDP), or whole on each (DDP)
+    checkpointed: bool  # blocks computed again in backward
     pieces: int  # micro-batches whose gradients are accumulated
     memory: Memory
     seconds: float  # per epoch
@@ -125,29 +148,34 @@ def plan(
 ) -> Plan:
     """The plan with the fewest devices that divide the batch, suffice for it and train on `images` once within `hours`.
 
-    Nine tenths of a device's memory count as usable. Parameters are sharded only where even one image at a time would
-    not fit otherwise. If no number of devices will do, a ValueError says whether memory or time is the reason.
+    Nine tenths of a device's memory count as usable. Where several ways fit (parameters sharded or not, activations
+    checkpointed or not, each in the largest pieces that fit), the plan takes the fastest, and of equals the simplest.
+    If no number of devices will do, a ValueError says whether memory or time is the reason.
     """
     if not 1 <= batch <= 2**32:  # as in a Recipe; of more, the divisors alone would take minutes
         raise ValueError(f"batch: expected 1 to {2**32}, got {batch}")
-    best = math.inf
+    best = least = math.inf
     for devices in divisors(batch):
-        for sharded in (False, True):
-            need = memory(config, 1, precision, devices, sharded)
-            if need.peak > 0.9 * machine.memory:  # then more at a time do not fit either
+        found = []
+        for sharded, checkpointed in itertools.product((False, True), repeat=2):
+            if sharded and devices == 1:
                 continue
+            way = {"precision": precision, "devices": devices, "sharded": sharded, "checkpointed": checkpointed}
+            least = min(least, memory(config, 1, **way).peak)
             for pieces in divisors(batch // devices):
-                need = memory(config, batch // devices // pieces, precision, devices, sharded)
+                need = memory(config, batch // devices // pieces, **way)
                 if need.peak <= 0.9 * machine.memory:
-                    time = epoch_seconds(config, images, batch, machine, devices, precision, sharded, pieces)
-                    if time <= 3600 * hours:
-                        return Plan(devices, sharded, pieces, need, time)
-                    best = min(best, time)
+                    time = epoch_seconds(config, images, batch, machine, pieces=pieces, **way)
+                    found.append(Plan(devices, sharded, checkpointed, pieces, need, time))
                     break
+        fastest = min(found, key=lambda way: way.seconds, default=None)
+        if fastest and fastest.seconds <= 3600 * hours:
+            return fastest
+        best = min(best, fastest.seconds if fastest else math.inf)
     if best < math.inf:
         raise ValueError(f"hours: expected at least {best / 3600:.3g} with this machine and batch, got {hours}")
     usable = f"{0.9 * machine.memory / 1e9:.3g} of its {machine.memory / 1e9:.3g} are usable"
-    raise ValueError(f"machine: one image per device takes {need.peak / 1e9:.3g} GB, and {usable}")
+    raise ValueError(f"machine: one image per device takes {least / 1e9:.3g} GB, and {usable}")
 
 
 def divisors(n: int) -> list[int]:

@@ -1,11 +1,14 @@
 """What a card says of its exercise's outcome, and the page does not give away: tried here, with our solutions."""
 
 import math
+import re
 from dataclasses import replace
 
+import nbformat
 import torch
 from torchvision.models.swin_transformer import ShiftedWindowAttention
 
+from tools.lesson import LESSONS
 from vit_tutorial import ViT, checks, data, patchify, unpatchify
 from vit_tutorial.interpret import attention_maps, rollout
 from vit_tutorial.train import predict
@@ -59,3 +62,14 @@ def test_lesson_03_the_bias_of_its_exercise_is_swins():
         table = torch.arange((2 * h - 1) * (2 * w - 1))
         swins = ShiftedWindowAttention(4, [h, w], [0, 0], 1).relative_position_index.view(h * w, h * w)
         assert torch.equal(checks.relative_bias.solution(table.view(2 * h - 1, 2 * w - 1), (h, w)), swins)
+
+
+def test_lesson_13_torchrun_shows_the_reason_of_a_failure_and_what_all_processes_printed():
+    path = next(path for path in LESSONS if path.stem.startswith("13"))
+    space: dict = {}
+    for cell in nbformat.read(path, as_version=4).cells:
+        if re.match(r"import math|ON_CPU|def torchrun", cell.source):
+            exec(compile(cell.source, "lesson 13", "exec"), space)
+    assert space["torchrun"]("import os; print('rank', os.environ['RANK'])").split("\n") == ["rank 0", "rank 1"]
+    said = space["torchrun"]("raise ValueError('too few pictures')", processes=1)
+    assert "ValueError: too few pictures" in said and said.endswith("status 1")
