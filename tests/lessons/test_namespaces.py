@@ -12,7 +12,6 @@ import pytest
 import torch
 
 import vit_tutorial as vt
-from tests.lessons import THIRD
 from tests.reference import with_noise
 from tools.lesson import LESSONS, built_in
 from vit_tutorial import checks, interpret, train, weights
@@ -35,7 +34,7 @@ def namespace(number: str) -> dict:
     return space
 
 
-@pytest.mark.parametrize("number", sorted(THIRD))
+@pytest.mark.parametrize("number", [path.stem[:2] for path in LESSONS])
 def test_the_cells_in_view_are_a_program_of_their_own(number):
     """Copied in order, with the imports, they are the lesson's module and its small example; no figure is needed."""
     space: dict = {}

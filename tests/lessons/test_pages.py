@@ -8,7 +8,6 @@ from pathlib import Path
 import nbformat
 
 from classroom.lessons import FACTS, facts, first_screen
-from tests.lessons import THIRD
 from tools import readme, store
 from tools.lesson import CELL_KEYS, FOLDED, LESSONS, solutions
 from vit_tutorial import checks
@@ -87,7 +86,7 @@ def test_the_first_screen_is_title_folded_code_and_a_picture(lesson):
     assert lesson.cells[0].source.startswith("# ") and 2 <= len(first) <= 4
     assert all(FOLDED.items() <= cell.metadata.items() for cell in first)
     shown = ["image/png" in output.get("data", {}) for cell in first for output in cell.outputs]
-    assert shown == [True] * (2 if lesson.path.stem[:2] in THIRD else 1)  # what makes one want it, and "you are here"
+    assert shown == [True, True]  # what makes one want it, and "you are here"
     later = [ast.parse(cell.source).body for cell in lesson.code[len(first) :]]
     assert all(sum(isinstance(node, ast.Import | ast.ImportFrom) for node in body) <= 3 for body in later), (
         "a screen of imports"
@@ -120,12 +119,11 @@ def test_a_lesson_has_its_parts(lesson):
     assert lesson.prose.lower().count("**predict") >= 4
 
 
-def test_a_lesson_of_the_third_edition_is_one_thread_with_a_map_and_a_place_to_rest(lesson):
-    if lesson.path.stem[:2] in THIRD:
-        thread = re.sub(r"<details>.*?</details>", "", lesson.prose.split("## Your turn")[0], flags=re.DOTALL)
-        assert len(thread.split()) <= 2300 and lesson.prose.count("**Predict") <= 8
-        assert "**A good place to stop for today.**" in thread
-        assert f'figure1.here("{lesson.path.stem[:2]}")' in first_screen(lesson)[-1].source
+def test_a_lesson_is_one_thread_with_a_map_and_a_place_to_rest(lesson):
+    thread = re.sub(r"<details>.*?</details>", "", lesson.prose.split("## Your turn")[0], flags=re.DOTALL)
+    assert len(thread.split()) <= 2300 and lesson.prose.count("**Predict") <= 8
+    assert "**A good place to stop for today.**" in thread
+    assert f'figure1.here("{lesson.path.stem[:2]}")' in first_screen(lesson)[-1].source
 
 
 def test_links_between_lessons_lead_somewhere(lesson):
