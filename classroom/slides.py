@@ -91,6 +91,7 @@ def plan(notebook: NotebookNode) -> tuple[list[tuple[int, str, int]], list[str]]
     for section in story:
         if card in section.cells and section.heading != "Your turn":  # lesson 14: it belongs to a section
             rows[section.heading] = tuple(minutes + first for minutes in rows[section.heading])
+            rows.pop("Your turn")
     rows = {name if heading == "Your turn" else heading: minutes for heading, minutes in rows.items()}
     rows |= {name: (first, first)} if name in rows else {}  # its card is read by those who do it
     gone, room = [], 90 - OPENING - ENDING - IN_HAND
@@ -119,10 +120,12 @@ def deck(notebook: NotebookNode, words: Words, pictures: Path) -> dict:
     for heading, cells in columns:
         if heading == "Your turn":  # exercise 1 is done in class; how the notebook's editions differ is not said
             cells[0].html = re.sub(r"(?<=</h2>).*?(?=<h3)", "", cells[0].html, flags=re.DOTALL)
-            second = next((n for n, cell in enumerate(cells) if ">Exercise 2" in cell.html), len(cells))
+            second = next((n for n, cell in enumerate(cells) if re.search(">Exercise [2-9]", cell.html)), len(cells))
             rest = Column("More exercises", 0, [("words", "<h2>More exercises</h2>"), *blocks(cells[second:])])
             behind.insert(0, rest)
             heading, cells = cards[0][0], cells[:second]
+            if not cells:  # lesson 14: exercise 1 stands in its section
+                continue
         leave = heading.startswith(HOME) or heading in skipped
         (behind if leave else talk).append(Column(heading, timed.get(heading, 0), [*blocks(cells)]))
     home = [(heading, re.search(r"· (.+ points)", card.source)[1]) for heading, card, _ in cards[1:]]
