@@ -109,16 +109,16 @@ def epoch_seconds(
     backward pass costs two forward passes: 6 operations per multiply-add of the model. If `checkpointed`, backward also
     runs the blocks again as far as it needs them, without each MLP's second matrix. Each piece also takes the time to
     start some 40 operations per block: a model of why small pieces reach less of `machine.utilisation`. To bring
-    numbers from n devices to all, each sends (n-1)/n of  their bytes, and twice that to sum them as well (all-
-    reduce on a ring). DDP sums the gradients so during the last  piece's backward pass. FSDP gathers the parameters
-    twice per piece, for the forward and for the backward pass (under  "autocast" in bfloat16, by a
+    numbers from n devices to all, each sends (n-1)/n of their bytes, and twice that to sum them as well (all-
+    reduce on a ring). DDP sums the gradients so during the last piece's backward pass. FSDP gathers the parameters
+    twice per piece, for the forward and for the backward pass (under "autocast" in bfloat16, by a
     MixedPrecisionPolicy), and sums its gradients. A device sends while it computes, so the longer of the two
     counts: the result is a lower bound.
     """
     if min(counts := (images, batch, devices, pieces)) < 1:
         raise ValueError(f"images, batch, devices, pieces: expected at least 1 of each, got {counts}")
-    again = 1 - config.depth * config.num_tokens * config.embed_dim * config.mlp_dim / count_macs(config)
-    passes = 3 + checkpointed * again  # all but each MLP's second matrix, whose result nobody needs again
+    second = config.depth * config.num_tokens * config.embed_dim * config.mlp_dim / count_macs(config)
+    passes = 3 + checkpointed * (1 - second)  # an MLP's second matrix needn't be multiplied again
     compute = 2 * count_macs(config) * images / (devices * machine.flops * machine.utilisation)
     started = pieces * images / batch * 40 / 3 * config.depth * machine.launch
     one = compute + started  # a forward pass over all images
