@@ -34,7 +34,7 @@ def test_it_carries_the_package_and_just_its_data():
     } <= names
     assert not any(name.startswith("vit_tutorial/classroom") or name.endswith(".pyc") for name in names)
     shell = {f"vit_tutorial/_data/mnist/{kind}-images-idx3-ubyte.gz" for kind in ("train", "t10k")}
-    assert shell <= carried(standalone(read(LESSONS["13"])))  # named by no cell: it is the shell's training that reads
+    assert shell <= carried(standalone(read(LESSONS["13"])))  # named by no cell: a program in a string reads
     assert "vit_tutorial/checks/fieldguide.md" in names  # lesson 14 shows it
     inside = {name.removeprefix("vit_tutorial/_data/") for name in names if "/_data/" in name}
     test = {"mnist/t10k-images-idx3-ubyte.gz", "mnist/t10k-labels-idx1-ubyte.gz"}
