@@ -59,7 +59,7 @@ SHORTER = {
     "08": {
         "at=(0, 20, 60, 120, 240)": "at=(0, 1, 2, 3, 4)",
         "steps=500": "steps=20",
-        "n, steps=300": "n, steps=40",
+        "n, steps=300": "n, steps=100",
         "draw(len(train_images), recipe, epoch)": "draw(20 * 64, recipe, epoch)",
         "reshape(3, 781)": "reshape(3, 20)",
         "steps=400": "steps=20",
@@ -69,7 +69,7 @@ SHORTER = {
 LONG = {
     "08": ["after > 0.83", "few[:, step //", "few[:, -1, 0] <", "ends[", "right > 0.96", "mean_only < 0.985",
            'read["as it is"]', "len(classes) <= 2"],
-    "11": ['heads["zeros"]', "min(kept)"],
+    "11": ["min(reached[1:])", "rivals = handful", "starts = means", "plain, gentle =", "halves = with_new_head"],
 }  # fmt: skip
 
 
