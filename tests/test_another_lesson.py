@@ -63,6 +63,8 @@ def copy(tmp_path_factory):
     (copy / "tests/checks/right/15.py").write_text(re.sub(r'^    "(\w+)":', r'    "\1_again":', right, flags=re.M))
     insert(copy / "README.md", "; beside them what supports it", ", `again.py` (15)")
     insert(copy / "vit_tutorial/figure1.py", "}\nARROWS", '    "15": ("02", "one more token"),\n')
+    hunts = copy / "tests/lessons/test_bug_hunts.py"
+    insert(hunts, '    "crop_positions"', '    "warm_start_again": "WarmStart",\n')
     (last,) = (copy / "notebooks").glob("14_*.ipynb")
     text = last.read_text(encoding="utf-8")
     last.write_text(text.replace("**Next:**", "**Next:** [15](15_again.ipynb). "), encoding="utf-8")
