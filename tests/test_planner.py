@@ -58,9 +58,7 @@ def test_a_checkpointed_block_keeps_what_enters_it_and_computes_the_same():
     assert torch.equal(*gradients)
     need = [memory(config, 4, checkpointed=again).activations - 4 * 28 * 28 * 4 for again in (False, True)]
     assert need[0] == pytest.approx(kept[0], rel=0.01)
-    one_more = (
-        4 * 4 * config.num_tokens * config.embed_dim
-    )  # the stream's gradient, which comes where the head's norm was
+    one_more = 4 * 4 * config.num_tokens * config.embed_dim  # the stream's gradient, where the head's norm was
     assert kept[1] == pytest.approx(need[1] + one_more, rel=0.03)  # beside a generator's state for each block
 
 
