@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import nbgrader
+from docutils.utils.math.latex2mathml import tex2mathml
 from nbconvert.preprocessors import CSSHTMLHeaderPreprocessor
 from nbformat import NotebookNode
 from nbformat.v4 import new_markdown_cell, new_output
@@ -24,7 +25,6 @@ from traitlets.config import Config, PyFileConfigLoader
 from . import judge, sandbox
 from .judge import SHARES
 from .lessons import Refused, is_check, is_solution, read
-from .mathml import mathml
 from .run import bounded, cut
 
 LARGEST = 5 * 10**6  # characters of a page's cells
@@ -144,7 +144,7 @@ class OnlyExercises(NbGraderPreprocessor):
             if cell.cell_type == "markdown" and own:
                 cell.source = f"<pre>{escape(cell.source)}</pre>"
             elif cell.cell_type == "markdown":
-                cell.source = re.sub(r"\$([^$\n]+)\$", lambda found: mathml(found[1]), cell.source)
+                cell.source = re.sub(r"\$([^$\n]+)\$", lambda found: tex2mathml(found[1]), cell.source)
             elif is_check(cell):
                 cell.metadata.heading = headings[cell.metadata.nbgrader.grade_id]
         notebook.metadata = {"language_info": {"name": "python"}}

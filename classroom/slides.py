@@ -1,169 +1,172 @@
-"""The lessons as slides for a browser, without a network: a talk of 90 minutes, and behind its end what it leaves out.
+"""The slides: decks of about fifteen, written by hand for a projector, as reveal.js pages that need no network.
 
-They are offline reveal.js rather than live slides from JupyterLab, because they need nothing but a browser: no
-kernel that must run, no extension on the lectern's machine.
+A deck is Markdown, `classroom/decks/04.md`. A line `--- slide 3` begins a slide of 3 minutes (`--- slide 3 late`: leave
+it out when you are late); `--- subslide`, `--- fragment` (appears with a click) and `--- notes` are nbconvert's other
+slide types. What stands in the lesson is shown, not repeated:
 
-Each `##` of a lesson is a column of slides with its minutes. What may be skipped is left out, from the lesson's end
-on, until the talk fits its plan. What the prose says at length stands in the speaker notes (site/gist.js). What is
-folded shows its pictures only; set-up, proofs, solutions, checks and hints are left out. After a *Predict* its answer
-comes click by click. What does not fit on a sheet is moved to a next one when the page is loaded (site/paginate.js).
+    cell: 8dbfd50213 output            a cell of the lesson by its id: its outputs; `code`: its code; nothing: both
+    cell: 74bc3b3668 code 7-16 3|5-6   its lines 7 to 16; of these the third is lit, after a click the fifth and sixth
+    predict: nose-scores               "Your guess?"; the notes get the answer, and what to say to the wrong guesses
+    exercise: cross_attention          its points and minutes; the notes get our solution and what first answers do
+
+A fenced block `flow` becomes a row of boxes: x, (B, N, D) -> qkv, (B, N, 3D) -> ...
 """
 
-import itertools
+import importlib.metadata
 import re
 import shutil
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
 import sphinx_revealjs
+from nbconvert import SlidesExporter
 from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+from traitlets.config import Config
 
 from vit_tutorial.checks import EXERCISES
 from vit_tutorial.checks.predict import table
 
-from .cells import Part, Words, parts, plain
 from .grading import CARD, exercises
-from .lessons import facts, read, title
-from .pages import SITE, TEMPLATES
-from .sections import Section, sections
+from .lessons import Refused, is_solution, read, title
 
+DECKS, SITE = Path(__file__).with_name("decks"), Path(__file__).with_name("site")
 REVEAL = Path(sphinx_revealjs.__file__).parent / "_static" / "revealjs"
-TALKING = 1.4  # what is read in a minute is said, and its cells are run by everybody, in this
-OPENING, IN_HAND, ENDING = 10, 10, 10  # minutes; of the 90 at least so many are left in hand
-HOME = ("From memory", "Extra")
-STUB = re.compile(r'\s*<span class="c1">### BEGIN SOLUTION')
-MARKS = re.compile(r'\n\s*<span class="c1">### (BEGIN|END) SOLUTION</span>')
-GIVEAWAYS = re.compile(r'(<div class="(notes (?:answer|ours))">).*?(</div><!-- \2 -->)', re.DOTALL)
+FILES = ("dist/reveal.js", "dist/reset.css", "dist/reveal.css", "plugin/notes/notes.js", "plugin/highlight/highlight.js")
+MARK = re.compile(r"^--- (slide|subslide|fragment|notes)(?: (\d+))?( late)?$", re.M)
+KEY = re.compile(r"^(cell|predict|exercise): (.+)$", re.M)
+FLOW = re.compile(r"^```flow\n(.*?)\n```$", re.M | re.S)
 
 
 @dataclass
-class Column:
-    """A section as slides: blocks are a class ("words", "cell", "notes" ..., perhaps "fragment") and HTML."""
+class Slide:
+    """What the plan says of a slide."""
 
     heading: str
     minutes: int
-    blocks: list[tuple[str, str]] = field(default_factory=list)
+    late: bool
 
 
 def make(lessons: list[Path], folder: Path) -> None:
-    (folder / "pictures").mkdir()
-    notebooks = {path.stem: read(path) for path in lessons}
-    titles = {stem: title(notebook) for stem, notebook in notebooks.items()}
-    template = TEMPLATES.get_template("slides.html")
-    for stem, notebook in notebooks.items():
-        page = template.render(title=titles[stem], **deck(notebook, Words(stem, titles), folder / "pictures"))
-        (folder / f"{stem}.html").write_text(page, encoding="utf-8")
-    index = TEMPLATES.get_template("slides_contents.html").render(titles=titles)
-    (folder / "index.html").write_text(index, encoding="utf-8")
-    style = "".join((SITE / name).read_text(encoding="utf-8") for name in ("common.css", "slides.css"))
-    (folder / "slides.css").write_text(style, encoding="utf-8")
-    for name in ("gist.js", "paginate.js"):
-        shutil.copy(SITE / name, folder)
-    for name in ("dist/reveal.js", "dist/reset.css", "dist/reveal.css", "plugin/notes/notes.js"):
-        shutil.copy(REVEAL / name, folder)
-    shutil.copy(REVEAL / "LICENSE", folder / "reveal-LICENSE.txt")
+    """The decks with all notes, and `students`: the same without."""
+    exporter = SlidesExporter(config=Config(HTMLExporter={"extra_template_basedirs": [str(SITE)]}), template_name="deck")
+    for place, notes in ((folder, True), (folder / "students", False)):
+        place.mkdir(exist_ok=True)
+        titles = {path.stem: title(read(path)) for path in lessons}
+        for path in lessons:
+            page, _ = exporter.from_notebook_node(deck(path, notes), {"metadata": {"name": titles[path.stem]}})
+            (place / f"{path.stem}.html").write_text(page, encoding="utf-8")
+        index = exporter.environment.get_template("contents.html.j2").render(titles=titles, notes=notes)
+        (place / "index.html").write_text(index, encoding="utf-8")
+        for source in (*(REVEAL / name for name in FILES), mathjax(), SITE / "slides.css"):
+            shutil.copy(source, place)
+        shutil.copy(REVEAL / "LICENSE", place / "reveal-LICENSE.txt")
 
 
-def for_students(folder: Path, target: Path) -> None:
-    """A copy of the slides whose notes hold no answer and no solution."""
-    shutil.copytree(folder, target)
-    for path in target.glob("[0-9]*.html"):
-        path.write_text(GIVEAWAYS.sub(r"\1\3", path.read_text(encoding="utf-8")), encoding="utf-8")
+def mathjax() -> Path:
+    """MathJax as one file, which needs no fonts beside it."""
+    installed = importlib.metadata.distribution("sphinx-mathjax-offline")
+    return Path(installed.locate_file("sphinx-mathjax-offline/static/mathjax/tex-svg.js"))
 
 
-def talking(section: Section) -> tuple[int, int]:
-    """The minutes that a section takes in class; and those that are the students': to run it, and a *Predict* each."""
-    guesses = sum(cell.source.startswith("checks.predict(") for cell in section.cells)
-    both = max(1, round(TALKING * section.minutes)) + guesses
-    return both, both - max(1, round(section.minutes))
+def plan(path: Path) -> list[Slide]:
+    """Heading, minutes and whether it may be left out, of each slide with minutes."""
+    return [
+        Slide(re.search(r"^#+ (.+)$", words, re.M)[1], int(minutes), late)
+        for kind, minutes, late, words in chunks(path)
+        if minutes
+    ]
 
 
-def plan(notebook: NotebookNode) -> tuple[list[tuple[int, str, int]], list[str]]:
-    """90 minutes as rows of minutes, words and the students' own minutes; and the headings left out.
-
-    These are the last ones that may be skipped, until it fits.
-    """
-    (name, card, _), *_ = exercises(notebook)
-    first, story = int(re.search(r"· (\d+) minutes", card.source)[1]), sections(notebook)[1:]
-    rows = {s.heading: talking(s) for s in story if not s.heading.startswith((*HOME, "Recap"))}
-    for section in story:
-        if card in section.cells and section.heading != "Your turn":  # lesson 14: it belongs to a section
-            rows[section.heading] = tuple(minutes + first for minutes in rows[section.heading])
-            rows.pop("Your turn")
-    rows = {name if heading == "Your turn" else heading: minutes for heading, minutes in rows.items()}
-    rows |= {name: (first, first)} if name in rows else {}  # its card is read by those who do it
-    gone, room = [], 90 - OPENING - ENDING - IN_HAND
-    for heading in reversed(facts(notebook)["skippable"]):
-        if sum(minutes for minutes, _ in rows.values()) > room:
-            del rows[heading]
-            gone.insert(0, heading)
-    timed = [(OPENING, "everybody opens the lesson and runs its first cells", OPENING)]
-    timed += [(minutes, heading, theirs) for heading, (minutes, theirs) in rows.items()]
-    timed.append((ENDING, "recap, and <i>Test yourself</i>", ENDING // 2))
-    return [*timed, (90 - sum(row[0] for row in timed), "in hand: questions, slow machines", 0)], gone
+def chunks(path: Path) -> list[tuple[str, str, bool, str]]:
+    """A deck's pieces: slide type, minutes ("" without), whether it may be left out, Markdown."""
+    place = DECKS / f"{path.stem[:2]}.md"
+    if not place.is_file():
+        raise Refused(f"{path.stem}: no slides, {place.name} is expected in classroom/decks")
+    before, *found = MARK.split(place.read_text(encoding="utf-8"))
+    if before.strip() or not found:
+        raise Refused(f"classroom/decks/{place.name} begins with {before[:30]!r}, not with a line like '--- slide 3'")
+    return [(kind, n or "", bool(late), text.strip()) for kind, n, late, text in zip(*[iter(found)] * 4, strict=True)]
 
 
-def deck(notebook: NotebookNode, words: Words, pictures: Path) -> dict:
-    """A lesson's talk and what stands behind it, columns of slides, and the plan of its minutes."""
-    (rows, skipped), cards = plan(notebook), exercises(notebook)
-    for _, card, check in cards:
-        where = "in your notebook: <i>Your turn</i>"
-        card.source = CARD.sub(rf"*\1 · {check.metadata.nbgrader.points} points · {where}*", card.source)
-    found, columns, talk, behind = sections(notebook), [], [], []
-    for part in parts(notebook, words, pictures):
-        if part.kind == "words" and re.match("<h[12]", part.html):
-            columns.append((found[len(columns)].heading, []))
-        columns[-1][1].append(part)
-    timed = {heading: minutes for minutes, heading, _ in rows} | {found[0].heading: OPENING, "Recap": ENDING}
-    for heading, cells in columns:
-        if heading == "Your turn":  # exercise 1 is done in class; how the notebook's editions differ is not said
-            cells[0].html = re.sub(r"(?<=</h2>).*?(?=<h3)", "", cells[0].html, flags=re.DOTALL)
-            second = next((n for n, cell in enumerate(cells) if re.search(">Exercise [2-9]", cell.html)), len(cells))
-            rest = Column("More exercises", 0, [("words", "<h2>More exercises</h2>"), *blocks(cells[second:])])
-            behind.insert(0, rest)
-            heading, cells = cards[0][0], cells[:second]
-            if not cells:  # lesson 14: exercise 1 stands in its section
-                continue
-        leave = heading.startswith(HOME) or heading in skipped
-        (behind if leave else talk).append(Column(heading, timed.get(heading, 0), [*blocks(cells)]))
-    home = [(heading, re.search(r"· (.+ points)", card.source)[1]) for heading, card, _ in cards[1:]]
-    return {"talk": talk, "behind": behind, "plan": rows, "home": home}
+def deck(path: Path, notes: bool = True) -> NotebookNode:
+    """A lesson's deck as a notebook for nbconvert, each cell with its slide type."""
+    lesson, cells, clock = read(path), [], 0
+    for kind, minutes, late, text in chunks(path):
+        made, said = pieces(lesson, text, path.stem)
+        for cell, slide_type in zip(made, [kind, *["-"] * len(made)], strict=False):
+            cell.metadata.slideshow = {"slide_type": slide_type}
+        if kind != "notes" or notes:
+            cells += made
+        if minutes:
+            made[0].metadata.slideshow.data = {"timing": 60 * int(minutes)}
+            clock += int(minutes)
+            said.insert(0, f"*{minutes} min, until {clock}*" + " · leave it out when you are late" * late)
+        if notes and said:
+            cells.append(new_markdown_cell("\n\n".join(said), metadata={"slideshow": {"slide_type": "notes"}}))
+    return new_notebook(cells=cells, metadata={"title": title(lesson)})
 
 
-def blocks(cells: list[Part]) -> Iterator[tuple[str, str]]:
-    """What is shown and said of these cells: a class and HTML; words that end in a question "asks"."""
-    for part, following in itertools.zip_longest(cells, cells[1:]):
-        drawn = [output for output in part.outputs if output.startswith("<figure")]
-        shown = drawn if part.kind == "folded" and drawn else part.outputs  # what is printed beside a picture is ours
-        html = part.html * (part.kind == "code") + "".join(shown)
-        if part.kind == "words":
-            yield "words" + " asks" * (following is not None and following.kind == "question"), part.html
-        elif part.kind == "question":
-            yield "notes answer", answer(re.search(r"[\w-]+(?=\",)", plain(part.html))[0])
-        elif part.kind == "solution":  # what stands above it: the name, the arguments and what comes back
-            yield "cell signature", STUB.split(part.html)[0] + "</pre></div>"
-            yield "notes ours", "<p><b>Our solution.</b></p>" + MARKS.sub("", part.html)
-        elif part.kind == "check":
-            said = "".join(f"<li>{escape(line)}</li>" for line in usual(part.html))
-            yield "notes ours", f"<p><b>What first answers do.</b></p><ul>{said}</ul>"
-            yield "done", ""
-        elif part.kind in ("code", "folded") and part.slide != "skip" and html.strip():
-            yield "cell", html
+def pieces(lesson: NotebookNode, text: str, stem: str) -> tuple[list[NotebookNode], list[str]]:
+    """The cells of a piece, and what its predictions and exercises add to the notes."""
+    cells, said = [], []
+    first, *rest = KEY.split(FLOW.sub(lambda found: flow(found[1]), text))
+    words = [first]
+    for key, value, after in zip(*[iter(rest)] * 3, strict=True):
+        if key == "cell":
+            cells += [new_markdown_cell(words.pop().strip()), shown(lesson, stem, *value.split())]
+            words.append(after)
+            continue
+        badge, more = (guess(value) if key == "predict" else card(lesson, value))
+        said.append(more)
+        words.append(f"{words.pop().rstrip()}\n\n{badge}{after}")
+    cells.append(new_markdown_cell(words.pop().strip()))
+    return [cell for cell in cells if cell.source or cell.cell_type == "code"], said
 
 
-def usual(check: str) -> list[str]:
-    """What first answers to an exercise do wrong: of the known mistakes those that stand first."""
-    exercise = EXERCISES[re.match(r"checks\.(\w+)", plain(check))[1]]
-    return [*dict.fromkeys(edit.sentence for edit in exercise.edits)][:3]
+def shown(lesson: NotebookNode, stem: str, id: str, part: str = "both", lines: str = "", lit: str = "") -> NotebookNode:
+    """A cell of the lesson: its code, its outputs or both."""
+    found = next((cell for cell in lesson.cells if cell.id.endswith(id)), None)
+    if found is None or part not in ("both", "code", "output"):
+        raise Refused(f"{stem}: its deck shows the cell {id!r} {part}; no such cell, or neither code nor output")
+    source = found.source.splitlines()
+    first, last = map(int, lines.split("-")) if lines else (1, len(source))
+    code = "\n".join(source[first - 1 : last]) if part != "output" else ""
+    widest = max([60, *map(len, code.splitlines())])
+    size = min(25, 1760 / widest, 380 / (code.count("\n") + 1))  # pixels: it fits in width and in height
+    outputs = found.outputs if part != "code" else []
+    return new_code_cell(code, outputs=outputs, metadata={"lit": lit, "size": f"{size:.1f}px"})
 
 
-def answer(name: str) -> str:
-    """A prediction for the lecturer: what is right, and what to say to who guessed otherwise."""
+def flow(line: str) -> str:
+    """Boxes in a row, arrows between them; of each box the first words are bold."""
+    boxes = [box.strip().partition(",") for box in line.split("->")]
+    made = [f"<span><b>{escape(name)}</b><code>{escape(shape.strip())}</code></span>" for name, _, shape in boxes]
+    return f'<div class="flow">{"<i>→</i>".join(made)}</div>\n'
+
+
+def guess(name: str) -> tuple[str, str]:
+    """A prediction: what is on the slide, and what to say to which guess."""
     entry = table()[name]
-    said = [f"<b>Answer: {entry['answer']}</b> {entry.get('unit', '')} · {escape(entry.get('right', ''))}"]
+    lines = [f"**Answer: {entry['answer']}** {entry.get('unit', '')}. {entry.get('right', '')}"]
     for wrong in entry["wrong"]:
-        guess = wrong.get("guess", f"above {wrong['above']}" if "above" in wrong else f"below {wrong.get('below')}")
-        said.append(f"Who says <i>{escape(str(guess))}</i>: {escape(wrong['because'])}")
-    return "".join(f"<p>{line}</p>" for line in said)
+        told = wrong.get("guess", f"above {wrong['above']}" if "above" in wrong else f"below {wrong.get('below')}")
+        lines.append(f"*{told}*: {wrong['because']}")
+    return '<span class="question">Your guess?</span>', "\n\n".join(lines)
+
+
+def card(lesson: NotebookNode, name: str) -> tuple[str, str]:
+    """An exercise: its points and minutes for the slide; our solution and usual mistakes for the notes."""
+    heading, words, check = next(found for found in exercises(lesson) if f"checks.{name}(" in found[2].source)
+    before = lesson.cells[: lesson.cells.index(check)]
+    ours = next(cell.source for cell in reversed(before) if is_solution(cell))
+    ours = re.sub(r"\n *### (BEGIN|END) SOLUTION", "", ours)
+    told = f"{heading}: {CARD.search(words.source)[1]}, {check.metadata.nbgrader.points} points"
+    mistakes = "\n".join(f"- {sentence}" for sentence in usual(name))
+    return f'<span class="badge">{told}</span>', f"**First answers**\n\n{mistakes}\n\n**Our solution**\n\n```python\n{ours}\n```"
+
+
+def usual(name: str, most: int = 3) -> list[str]:
+    """What first answers to an exercise do wrong: of the known mistakes those that come first."""
+    return [*dict.fromkeys(edit.sentence for edit in EXERCISES[name].edits)][:most]
