@@ -16,14 +16,17 @@ from pathlib import Path
 from .lessons import Refused, chosen
 
 PARTS = {  # the folder that it fills: the module whose make(lessons, folder) does it
-    "student": "student",
-    "course": "course",
-    "usb": "setup",
-    "standalone": "standalone",
     "pages": "pages",
     "slides": "slides",
+    "usb": "setup",
+    "standalone": "standalone",
     "instructor": "instructor",
+    "course": "course",
 }
+NEXT = """
+Open {out}/instructor/index.html, then {out}/slides/index.html.
+Hand out {out}/usb.zip ({usb:.0f} MB, as a link), and a file of {out}/standalone to whoever uses Colab.
+"""
 
 
 def size(folder: Path) -> float:
@@ -44,11 +47,14 @@ def make(out: Path, numbers: list[str], parts: list[str]) -> None:
             importlib.import_module(f".{PARTS[part]}", __package__).make(lessons, folder)
             print(f"{len(lessons):3} lessons {time.perf_counter() - start:7.1f} s {size(folder):7.1f} MB", flush=True)
         made, usb = folder.parent, folder.parent / "usb"
-        if {"usb", "pages"} <= {*parts}:
-            shutil.copytree(made / "pages" / "students", usb / "pages")
-        if {"usb", "slides"} <= {*parts}:
-            importlib.import_module(".slides", __package__).for_students(made / "slides", usb / "slides")
+        if "usb" in parts:  # with what students read in a browser
+            for part, inside in (("pages", "."), ("slides", "students")):
+                if part in parts:
+                    shutil.move(made / part / inside, usb / part)
+            shutil.make_archive(str(usb), "zip", made, "usb")
         os.replace(made, out)
+    if {*parts} == {*PARTS}:
+        print(NEXT.format(out=out, usb=(out / "usb.zip").stat().st_size / 1e6))
 
 
 def main() -> None:
@@ -58,7 +64,7 @@ def main() -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("out", type=Path, metavar="OUT", help="a new folder")
-    parser.add_argument("lessons", nargs="*", metavar="NUMBER", help="lessons, for example 01 04; all if none is given")
+    parser.add_argument("lessons", nargs="*", metavar="NUMBER", help="lessons, for example 00 04; all if none is given")
     parser.add_argument("--only", nargs="+", choices=PARTS, default=[*PARTS], metavar="PART", help=", ".join(PARTS))
     arguments = parser.parse_args()
     try:

@@ -33,7 +33,7 @@ def make(lessons: list[Path], folder: Path) -> None:
     for lesson in lessons:
         source = folder / "source" / lesson.stem
         source.mkdir(parents=True)
-        nbformat.write(alone(lesson, lessons), source / lesson.name)
+        nbformat.write(alone(read(lesson), lessons), source / lesson.name)
         for path in pictures(lesson):
             shutil.copy(path, source)
         convert(GenerateAssignment, folder, lesson.stem)

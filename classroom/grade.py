@@ -1,15 +1,18 @@
 """From hand-ins to marks: python -m classroom.grade COURSE 04 [HANDED_IN]
 
-HANDED_IN is a folder with one folder for each student, or with files that have the student's name in theirs
-(anna_04_attention.ipynb). The lesson is recognised by what is in a file, so "Copy of 04_attention.ipynb" will do.
-Without HANDED_IN, what lies in COURSE/submitted is graded again. Students' code runs on this machine, in bubblewrap if
+HANDED_IN is a folder, or a zip such as Moodle's, with one folder for each student, or with files that are named after
+them (anna_04_attention.ipynb). The lesson is recognised by what is in a file, so "Copy of 04_attention.ipynb" will do.
+Without HANDED_IN, what is in COURSE/submitted is graded again. Students' code runs on this machine, in bubblewrap if
 that is there.
 """
 
 import argparse
+import csv
 import sys
+import tempfile
 import time
 import warnings
+import zipfile
 from pathlib import Path
 
 from nbgrader.api import Gradebook
@@ -17,7 +20,7 @@ from nbgrader.converters import Autograde, GenerateFeedback
 
 from . import sandbox
 from .grading import convert
-from .hand_ins import place, shown
+from .hand_ins import place, shown, unpacked
 from .lessons import Refused
 from .report import for_moodle, marks, nothing_to_grade, report
 
@@ -32,23 +35,46 @@ def lesson_of(course: Path, number: str) -> str:
     return found[0]
 
 
-def grade(course: Path, number: str, folder: Path | None = None, names: bool = False) -> None:
+def roster(path: Path) -> dict[str, str]:
+    """Names by id, from a CSV file with the columns of nbgrader's import: id, and first_name and last_name or none."""
+    try:
+        rows = [*csv.DictReader(path.read_text(encoding="utf-8-sig").splitlines())]
+        return {
+            row["id"]: " ".join(filter(None, map(row.get, ("first_name", "last_name")))) or row["id"] for row in rows
+        }
+    except (OSError, UnicodeDecodeError, KeyError, TypeError) as error:
+        raise Refused(f"--roster {path}: expected a CSV file with a column `id` ({type(error).__name__})") from error
+
+
+def grade(
+    course: Path, number: str, folder: Path | None = None, names: bool = False, listed: Path | None = None
+) -> None:
     """Grade, write feedback, marks and report."""
-    lesson = lesson_of(course, number)
-    folder = folder or course / "submitted"
-    if not folder.is_dir():
-        raise Refused(f"{folder} is no folder; hand-ins are expected in it")
+    with tempfile.TemporaryDirectory() as room:
+        lesson, packed = lesson_of(course, number), folder and zipfile.is_zipfile(folder)
+        folder = unpacked(folder, Path(room, "0")) if packed else folder or course / "submitted"
+        if not folder.is_dir():
+            raise Refused(f"{folder} is neither a folder nor a zip; hand-ins are expected in it")
+        _grade(course, lesson, folder, names, roster(listed) if listed else {}, Path(room))
+
+
+def _grade(course: Path, lesson: str, folder: Path, names: bool, listed: dict[str, str], room: Path) -> None:
     if why := sandbox.missing():
         print(f"Students' code runs with your rights, on all that is yours: {why}")
     with Gradebook(f"sqlite:///{course / 'gradebook.db'}") as gradebook:
+        for key, name in listed.items():
+            gradebook.update_or_create_student(key, last_name=name)
         known = {student.id: student.last_name or student.id for student in gradebook.students}
-    found = place(course, lesson, folder, known)
+    found = place(course, lesson, folder, known, room)
     students = [key for key, student in found.items() if student.files]
     without = [key for key in found if key not in students]
     if not students:
         raise Refused(f"no hand-in of {lesson} in {folder}")
+    if strangers := sorted({*found} - {*listed}) if listed else []:
+        print(f"not on the roster: {', '.join(strangers)}")
+    begun = time.perf_counter()
     with Gradebook(f"sqlite:///{course / 'gradebook.db'}") as gradebook:
-        for key, student in found.items():  # so that all are in the marks, some with 0
+        for key, student in found.items():  # so that all are in the marks, some with a blank
             gradebook.update_or_create_student(key, **({"last_name": student.name} if student.name != key else {}))
         for i, key in enumerate(students, 1):
             start = time.perf_counter()
@@ -63,7 +89,9 @@ def grade(course: Path, number: str, folder: Path | None = None, names: bool = F
                 continue
             gradebook.db.expire_all()
             given = gradebook.find_submission(lesson, key)
-            print(f"{given.score:5g} of {given.max_score:g} points {time.perf_counter() - start:5.0f} s", flush=True)
+            now = time.perf_counter()
+            left = f", {(now - begun) / i * (len(students) - i) / 60:.0f} min left" * (i < len(students))
+            print(f"{given.score:5g} of {given.max_score:g} points {now - start:5.0f} s{left}", flush=True)
         grades = course / "grades"
         grades.mkdir(exist_ok=True)
         scores = marks(gradebook, lesson, grades / f"{lesson}.csv")
@@ -85,13 +113,14 @@ def main() -> None:
     )
     parser.add_argument("course", type=Path, metavar="COURSE", help="OUT/course")
     parser.add_argument("lesson", metavar="NUMBER", help="for example 04")
-    parser.add_argument("handed_in", nargs="?", type=Path, metavar="HANDED_IN", help="a folder")
+    parser.add_argument("handed_in", nargs="?", type=Path, metavar="HANDED_IN", help="a folder or a zip")
     parser.add_argument("--names", action="store_true", help="name the students in the report")
+    parser.add_argument("--roster", type=Path, metavar="FILE", help="a CSV file of the class, with a column `id`")
     given = parser.parse_args()
     folder = given.handed_in and given.handed_in.resolve()
     try:
         with warnings.catch_warnings(action="ignore"):  # nbgrader's, of its own database
-            grade(given.course.resolve(), given.lesson, folder, given.names)
+            grade(given.course.resolve(), given.lesson, folder, given.names, given.roster)
     except Refused as error:
         sys.exit(str(error))
 

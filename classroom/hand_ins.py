@@ -1,7 +1,11 @@
 """What students hand in: whose file it is, whether it is the lesson, and where nbgrader looks for it."""
 
 import itertools
+import os
 import re
+import time
+import zipfile
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
@@ -71,7 +75,10 @@ def handed_in(path: Path, release: NotebookNode) -> NotebookNode:
         ids = {*map(grade_id, notebook.cells)}
         top = notebook.cells[0].source.partition("\n")[0]
     except Exception as error:  # a file may hold anything
-        raise Refused("no notebook") from error
+        own = path.suffix.lower()
+        raise Refused(
+            "a notebook that is damaged" if own == ".ipynb" else f"no notebook ({own or 'no ending'})"
+        ) from error
     checks = [check for *_, check in exercises(release)]
     missing = [check for check in checks if check.metadata.nbgrader.grade_id not in ids]
     if len(missing) == len(checks) and top != f"# {title(release)}":
@@ -85,14 +92,14 @@ def handed_in(path: Path, release: NotebookNode) -> NotebookNode:
     return notebook
 
 
-def student_of(path: Path, folder: Path, lesson: str) -> tuple[str, str]:
-    """Whose file this is: the name of the folder that it lies in, or what its own name says beside the lesson's.
+def student_of(where: Path, lesson: str) -> tuple[str, str]:
+    """Whose file this is: the name of the folder (or zip) that it is in, or what its own name says beside the lesson's.
 
     As a name for a folder, with Moodle's number behind it if there is one (two students may have one name), and as it
     is written.
     """
-    parts = path.relative_to(folder).parts
-    name = parts[0] if len(parts) > 1 else re.sub(rf"(?i)copy of|{lesson}(-copy\d*)?|\(\d+\)", " ", path.stem)
+    name = where.parts[0] if len(where.parts) > 1 else where.stem
+    name = re.sub(rf"(?i)copy of|{lesson}(-copy\d*)?|\(\d+\)", " ", name)
     name, number, *_ = *MOODLE.split(name.encode("utf-8", "replace").decode()), ""
     if not re.search(r"[^\W_]", name):
         raise Refused("whose is it? Put it into a folder with the student's name")
@@ -107,25 +114,57 @@ def free(key: str, name: str, known: dict[str, str]) -> str:
     return next(key for key in keys if taken.get(key.casefold(), name) == name)
 
 
-def place(course: Path, lesson: str, folder: Path, known: dict[str, str]) -> dict[str, Student]:
+def unpacked(packed: Path, folder: Path) -> Path:
+    """The folder, with what a zip holds and is no larger than a hand-in may be."""
+    try:
+        with zipfile.ZipFile(packed) as archive:
+            for info in archive.infolist()[:3000]:
+                if not info.is_dir() and info.file_size <= LARGEST:
+                    path = Path(archive.extract(info, folder))
+                    os.utime(path, 2 * (time.mktime((*info.date_time, 0, 0, -1)),))
+    except Exception as error:  # a file may hold anything
+        raise Refused("a zip that does not open") from error
+    return folder
+
+
+def files(folder: Path, room: Path, deep: int = 2) -> Iterator[tuple[Path, Path | Refused]]:
+    """Each file's place among the hand-ins, and where it is; what a zip holds has the zip's own place before it."""
+    for path in sorted(folder.rglob("*")):
+        where = path.relative_to(folder)
+        if any(part.startswith((".", "__")) for part in where.parts) or (path.is_dir() and not path.is_symlink()):
+            continue
+        if path.suffix.lower() == ".zip" and not path.is_symlink() and deep and path.stat().st_size <= LARGEST:
+            try:
+                inner = unpacked(path, room / f"{len([*room.iterdir()])}")
+                found = [(where.with_suffix("") / inside, file) for inside, file in files(inner, room, deep - 1)]
+                yield from found or [(where, Refused("a zip without a notebook"))]
+            except Refused as reason:
+                yield where, reason
+            continue
+        yield where, path
+
+
+def place(course: Path, lesson: str, folder: Path, known: dict[str, str], room: Path) -> dict[str, Student]:
     """Put each student's newest hand-in where nbgrader looks for it; say what was passed over.
 
     By the name of their folder all who sent files; those without `files` sent none that is a hand-in. `known` has the
-    names of those who are in the gradebook.
+    names of those who are in the gradebook; in `room`, an empty folder, zips are opened.
     """
     release = read(course / "release" / lesson / f"{lesson}.ipynb")
-    found: dict[str, Student] = {}
-    for path in sorted(folder.glob(f"*/{lesson}/*.ipynb" if folder == course / "submitted" else "**/*")):
-        where, student, again = path.relative_to(folder), None, folder == course / "submitted"
-        if path.is_dir() or any(part.startswith((".", "__")) for part in where.parts):
+    again, found = folder == course / "submitted", {}
+    for where, path in files(folder, room):
+        if again and where.parts[1:] != (lesson, f"{lesson}.ipynb"):
             continue
+        student = None
         try:
-            key, name = student_of(path, folder, lesson)
+            key, name = student_of(where, lesson)
             if again:
                 key, name = where.parts[0], known.get(where.parts[0], where.parts[0])
             key = free(key, name, known)
             known[key] = name
             student = found.setdefault(key, Student(name, where.parts[0]))  # known now, even with nothing to grade
+            if isinstance(path, Refused):
+                raise path
             student.files.append((path.lstat().st_mtime, where, handed_in(path, release)))
         except Refused as reason:
             print(f"{shown(str(where))}: {reason}; passed over")

@@ -49,6 +49,7 @@ def judged(cell: NotebookNode, answer: NotebookNode | None = None) -> Verdict:
         return Verdict("right", right[0], [])
     if not error or error.ename != "Wrong":
         text = f"{error.ename}: {error.evalue}".splitlines()[0] if error else "the check did not run"
+        text = error.evalue if error and error.ename in ("CellTimeoutError", "DeadKernelError") else text
         return Verdict("stopped", text, [text])
     said = error.evalue.partition(": ")[2]
     if "nothing is written yet" in said or said.startswith("nothing is mended yet"):

@@ -38,9 +38,9 @@ def first_screen(notebook: NotebookNode) -> list[NotebookNode]:
     return notebook.cells[1:second]
 
 
-def alone(path: Path, lessons: list[Path]) -> NotebookNode:
-    """A lesson where only these lessons are: a link to anything else on the disk is its words alone."""
-    notebook, there = read(path), {lesson.name for lesson in lessons}
+def alone(notebook: NotebookNode, lessons: list[Path]) -> NotebookNode:
+    """A lesson, changed for a place where only these lessons are: a link to another file becomes its words."""
+    there = {lesson.name for lesson in lessons}
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
             for link, words, place in LINK.findall(cell.source):

@@ -2,50 +2,42 @@
 
 import base64
 import json
-import re
+import shutil
 import tomllib
 from pathlib import Path
 
-from jinja2 import Environment
-from pygments import highlight
-from pygments.formatters import HtmlFormatter
-from pygments.lexers import JavascriptLexer
+from nbformat import NotebookNode
 
 from vit_tutorial import count_parameters, data, weights
 from vit_tutorial.figure1 import HERE
 from vit_tutorial.widgets import whole
 
-from .cells import Part
-
 SITE = Path(__file__).with_name("site")
+PLACE = {"01": "cut", "02": "cut", "03": "tokens", "04": "blocks", "05": "blocks", "06": "lenses"}
 DIGITS, PHOTOS = "vit_mnist.safetensors", "vit_cifar10.safetensors"
 
 
-def make(folder: Path, stems: list[str], templates: Environment) -> None:
+def make(folder: Path, stems: list[str]) -> None:
     """The files of the live model, in a folder with pages of the lessons `stems`."""
     written = {
-        "model.html": templates.get_template("model.html").render(),
-        "forward.html": templates.get_template("forward.html").render(code=listing()),
         "whole.js": whole.script(),
-        "live.js": (SITE / "live.js").read_text(encoding="utf-8"),
         "model.js": f"const LIVE = {json.dumps(live(stems))};\n",
         "photos.js": f"const PHOTO_WEIGHTS = {json.dumps(_text(data.path(PHOTOS).read_bytes()))};\n",
     }
     for name, text in written.items():
         (folder / name).write_text(text, encoding="utf-8")
+    for name in ("model.html", "live.js", "live.css"):
+        shutil.copy(SITE / name, folder)
 
 
-def link(stem: str, parts: list[Part]) -> None:
-    """Let a lesson's page lead here: from the map to the part that it lights, and from the pictures of the widget."""
-    place = {"01": "cut", "02": "cut", "03": "tokens", "04": "blocks", "05": "blocks", "06": "lenses"}
-    lit = HERE[stem[:2]][0][:2] if stem[:2] in HERE else ""
-    target = f"model.html#part={place[lit]}" if lit else "model.html"
-    for part in parts:
-        if "show_model" in part.html:
-            words = 'A picture; it is live in JupyterLab, and <a href="model.html">on a page of its own</a>.'
-            part.outputs = [output.replace("A picture; it is live in JupyterLab.", words) for output in part.outputs]
-        shown = r'<figure>(<img [^>]*alt="You are here[^>]*>)</figure>'
-        part.outputs = [re.sub(shown, rf'<figure><a href="{target}">\1</a></figure>', o) for o in part.outputs]
+def leads(stem: str, cell: NotebookNode) -> str:
+    """Words under a lesson's picture that lead here: from the map to the part that it lights, from the widget to it."""
+    if "show_model" in cell.source:
+        return '<p class="leads">A picture. It\'s live in JupyterLab, and <a href="model.html">on a page</a>.</p>'
+    if "figure1.here" in cell.source:
+        lit = HERE[stem[:2]][0][:2] if stem[:2] in HERE else ""
+        return f'<p class="leads"><a href="model.html{f"#part={PLACE[lit]}" if lit else ""}">See this part live</a></p>'
+    return ""
 
 
 def live(stems: list[str]) -> dict:
@@ -84,8 +76,9 @@ def tour() -> list[dict]:
 
 
 def listing() -> str:
-    code = (Path(whole.__file__).with_name("forward.js")).read_text(encoding="utf-8")
-    return highlight(code, JavascriptLexer(), HtmlFormatter())
+    """What it computes with, as a page in Markdown."""
+    code = Path(whole.__file__).with_name("forward.js").read_text(encoding="utf-8")
+    return f"{(SITE / 'forward.md').read_text(encoding='utf-8')}\n```javascript\n{code}```\n"
 
 
 def _text(content: bytes) -> str:

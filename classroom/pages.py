@@ -1,31 +1,68 @@
-"""The lessons as two sites for a browser, without a network: `with-solutions`, folded, and `students`, without them.
+"""The lessons as a site that needs no network: Sphinx, myst-nb and furo, from the stored outputs; nothing is run.
 
-Both are made of the stored outputs, nothing is run. The live model lies beside them.
+The live model lies beside them. `make` is the students' edition; the instructor's site has solutions, folded.
 """
 
-import json
+import base64
 import re
+import shutil
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+import nbformat
 from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell, new_markdown_cell
 from nbgrader.preprocessors import ClearSolutions
+from sphinx.application import Sphinx
+from sphinx.util.docutils import docutils_namespace
 
 from vit_tutorial import data
 
 from . import live
-from .cells import Words, parts, plain
 from .grading import ForStudents
-from .lessons import Refused, facts, is_check, read, title
+from .lessons import NOTEBOOKS, Refused, alone, facts, is_check, is_solution, read, title
+from .slides import SITE, mathjax
 
-SITE = Path(__file__).with_name("site")
-TEMPLATES = Environment(loader=FileSystemLoader(SITE), autoescape=False, undefined=StrictUndefined, trim_blocks=True)
+QUESTION = re.compile(r"checks\.predict\(.*, \.\.\.\)")
+LESSON = re.compile(r"\[([^]]+)\]\((\w+)\.ipynb\)")
+GUESS = "> Write down your guess before you read on. (In JupyterLab, a cell takes it here and answers.)"
+FOOTER = """Text and figures: [CC BY 4.0](https://creativecommons.org/licenses/by/4.0/), the vit-tutorial authors.
+Code: MIT. [Photos and data have their own licences.](credits.md)"""
+SCROLL = """addEventListener("load", () => document.querySelectorAll("pre").forEach((box) => {
+  if (box.scrollWidth > box.clientWidth) box.tabIndex = 0; // for the keyboard
+}));"""
+CONFIG = {
+    "project": "A Vision Transformer, step by step",
+    "copyright": "the vit-tutorial authors. Text and figures: CC BY 4.0. Code: MIT",
+    "html_title": "A Vision Transformer, step by step",
+    "extensions": ["myst_nb"],
+    "nb_execution_mode": "off",
+    "myst_enable_extensions": ["amsmath", "dollarmath"],
+    "myst_heading_anchors": 3,
+    "suppress_warnings": ["mystnb.unknown_mime_type"],
+    "html_theme": "furo",
+    "html_theme_options": {
+        "light_css_variables": {"color-brand-primary": "#1d5a96", "color-brand-content": "#1d5a96"},
+        "dark_css_variables": {"color-brand-primary": "#8cbdf0", "color-brand-content": "#8cbdf0"},
+    },
+    "html_css_files": ["pages.css"],
+    "html_js_files": [(None, {"body": SCROLL})],
+    "html_copy_source": False,
+    "html_use_index": False,
+    "html_domain_indices": False,
+    "html_show_sphinx": False,
+    "html_show_search_summary": False,  # it would be fetched, which a browser does not do from a disk
+    "html_static_path": ["_static"],
+    "html_extra_path": ["_extra"],
+    "mathjax_path": "tex-svg-full.js",
+    "show_warning_types": True,
+    "language": "en",
+}
 
 
 def make(lessons: list[Path], folder: Path) -> None:
-    site(lessons, folder / "with-solutions", read)
-    site(lessons, folder / "students", unsolved)
+    site(lessons, folder, unsolved, {})
 
 
 def unsolved(path: Path) -> NotebookNode:
@@ -36,73 +73,109 @@ def unsolved(path: Path) -> NotebookNode:
     return notebook
 
 
-def site(lessons: list[Path], folder: Path, edition: Callable[[Path], NotebookNode]) -> None:
-    """All pages, their pictures and scripts, a page of contents and one of credits."""
-    (folder / "pictures").mkdir(parents=True)
-    notebooks = {path.stem: edition(path) for path in lessons}
-    titles = {stem: title(notebook) for stem, notebook in notebooks.items()}
-    stems, entries, contents = [*titles], [], []
-    for number, stem in enumerate(stems):
-        words = Words(stem, titles)
-        found = parts(notebooks[stem], words, folder / "pictures")
-        live.link(stem, found)
-        page = TEMPLATES.get_template("lesson.html").render(
-            title=titles[stem],
-            parts=found,
-            headings=[heading for heading in words.headings if heading[0] == 2],
-            before=stems[number - 1] if number else None,
-            after=stems[number + 1] if number + 1 < len(stems) else None,
-            titles=titles,
-        )
-        (folder / f"{stem}.html").write_text(page, encoding="utf-8")
-        contents.append(introduction(stem, notebooks[stem], titles, found))
-        entries += search_entries(stem, page)
-    _write_the_rest(folder, contents, entries)
-    live.make(folder, stems, TEMPLATES)
+def site(lessons: list[Path], folder: Path, edition: Callable[[Path], NotebookNode], more: dict[str, str]) -> None:
+    """The pages of an edition of the lessons, and more pages in Markdown by their names; `index` replaces ours."""
+    with tempfile.TemporaryDirectory() as made:
+        source, stems = Path(made, "source"), [path.stem for path in lessons]
+        for name in ("_static", "_extra", "pictures"):
+            (source / name).mkdir(parents=True)
+        for path in lessons:
+            notebook = prepared(path, alone(edition(path), lessons), stems)
+            nbformat.write(notebook, source / path.name)
+            figure = next(o.data["image/png"] for c in notebook.cells for o in c.get("outputs", []) if is_figure(o))
+            (source / "pictures" / f"{path.stem}.png").write_bytes(base64.b64decode(figure))
+        shutil.copy(NOTEBOOKS / "figure1.png", source)
+        pages = {"index": contents(lessons), "credits": credits(), "forward": live.listing(), **more}
+        for name, text in pages.items():
+            (source / f"{name}.md").write_text(text, encoding="utf-8")
+        for file in (SITE / "pages.css", mathjax()):
+            shutil.copy(file, source / "_static")
+        live.make(source / "_extra", stems)
+        with docutils_namespace(), open(Path(made, "log"), "w+") as log:
+            Sphinx(source, None, folder, Path(made, "trees"), "html", CONFIG, status=None, warning=log).build()
+            log.seek(0)
+            if complaints := log.read().strip():
+                first = re.sub(r"\x1b\[[\d;]*m", "", complaints).splitlines()[0]  # without colours
+                raise Refused(f"the pages were not made. Sphinx: {first}")
 
 
-def introduction(stem: str, notebook: NotebookNode, titles: dict[str, str], found: list) -> dict:
-    """A lesson as it stands in the contents: title, first words, what you build, minutes, its opening picture."""
-    words, first = Words(stem, titles), notebook.cells[0].source.split("\n\n")
-    builds = next((block for block in first if block.startswith("**You will build** ")), None)
-    pictures = [output for part in found for output in part.outputs if output.startswith("<figure>")]
-    if builds is None or len(first) < 2 or not pictures:
-        raise Refused(f"{stem}: its first cell has a paragraph **You will build**, and some cell shows a picture")
-    return {
-        "stem": stem,
-        "title": titles[stem],
-        "first": words.render(first[1]),
-        "builds": words.render(builds),
-        "picture": pictures[0],
-        "times": facts(notebook),
-    }
+def is_figure(output: NotebookNode) -> bool:
+    return "image/png" in output.get("data", {})
 
 
-def search_entries(stem: str, page: str) -> list[list[str]]:
-    """What the search goes through: page and anchor, heading and text, one entry for each heading of a page."""
-    body = re.search(r"<article>(.*)</article>", page, re.DOTALL)[1]
-    chunks = re.split(r'(?=<h[1-3] id=")', body)[1:]
-    heads = [re.match(r'<h. id="([^"]+)">(.*?)</h.>', chunk, re.DOTALL) for chunk in chunks]
-    lesson = plain(heads[0][2])
-    return [
-        [f"{stem}.html#{head[1]}", lesson, plain(head[2]), plain(chunk[head.end() :])]
-        for head, chunk in zip(heads, chunks, strict=True)
+def prepared(path: Path, notebook: NotebookNode, stems: list[str]) -> NotebookNode:
+    """A lesson for myst-nb: what is folded, what pictures show in words, a line in place of a prediction's cell."""
+    cells = []
+    for cell in notebook.cells:
+        if QUESTION.fullmatch(cell.source):
+            cells.append(new_markdown_cell(GUESS))
+            continue
+        before = cells[-1] if cells else cell
+        cells.append(cell)
+        if cell.cell_type == "markdown":
+            continue
+        tags = cell.metadata.get("tags", [])
+        cell.metadata.mystnb = {}
+        if "jupyter" in cell.metadata:
+            if "hide-input" in before.metadata.get("tags", []) and not before.outputs and not is_solution(before):
+                cell.source = f"{cells.pop(-2).source}\n\n{cell.source}"  # one fold for both
+            said = "Proof" if "proof" in tags else "Our solution" if is_solution(cell) else "Code"
+            cell.metadata.tags = [*tags, "hide-input"]
+            cell.metadata.mystnb = {"code_prompt_show": said, "code_prompt_hide": said}
+        for output in cell.outputs:
+            if "text/markdown" in output.get("data", {}):  # the field guide
+                words = {
+                    "text/markdown": LESSON.sub(lambda link: to(*link.groups(), stems), output.data["text/markdown"])
+                }
+                output.data = NotebookNode(words)
+        for number, output in enumerate([*filter(is_figure, cell.outputs)]):
+            if not (words := output.metadata.get("image/png", {}).get("alt")):
+                raise Refused(f"{path.stem}: the picture of cell {cell.id} has no words")
+            output.data = {"image/png": output.data["image/png"]}  # not the widget
+            shown = {"mystnb": {"image": {"alt": " ".join(words.split())}}, "tags": ["remove-input"]}
+            if number:  # a cell has one alt text
+                cell.outputs.remove(output)
+                cells.append(new_code_cell("# the same cell", outputs=[output], metadata=shown))
+            else:
+                cell.metadata.mystnb |= shown["mystnb"]
+        if leads := live.leads(path.stem, cell):
+            cells.append(new_markdown_cell(leads))
+    notebook.cells = cells
+    notebook.metadata.pop("widgets", None)
+    return notebook
+
+
+def to(words: str, stem: str, stems: list[str]) -> str:
+    """A link to a lesson's page, if it is there."""
+    return f"[{words}]({stem}.html)" if stem in stems else words
+
+
+def contents(lessons: list[Path]) -> str:
+    """The first page: each lesson's picture, question, what it builds, and minutes."""
+    parts = [
+        "# A Vision Transformer, step by step",
+        "The lessons of vit-tutorial as pages to read. In JupyterLab, you can run the same lessons, and the exercises "
+        "are checked.",
+        '<p><a href="model.html"><b>The whole model, live</b></a>: draw a digit, watch each part read it, or switch a '
+        "part off.</p>",
     ]
+    for path in lessons:
+        notebook = read(path)
+        first, times = notebook.cells[0].source.split("\n\n"), facts(notebook)
+        builds = next((block for block in first if block.startswith("**You will build** ")), None)
+        if builds is None:
+            raise Refused(f"{path.stem}: its first cell has no paragraph **You will build**")
+        alt = next(o.metadata["image/png"].alt for c in notebook.cells for o in c.get("outputs", []) if is_figure(o))
+        parts += [
+            f"## [{title(notebook)}]({path.name})",
+            f"![{' '.join(alt.split())}](pictures/{path.stem}.png)",
+            *(re.sub(r"\[([^]]+)\]\([^)]*\)", r"\1", block) for block in (first[1], builds)),
+            f"*{times['minutes_to_read']} minutes to read, {times['minutes_of_exercises']} for the exercises*",
+        ]
+    names = "\n".join(["```{toctree}", ":hidden:", *(path.stem for path in lessons), "forward", "credits", "```"])
+    return "\n\n".join([*parts, FOOTER, names])
 
 
-def _write_the_rest(folder: Path, contents: list[dict], entries: list) -> None:
-    credits = Words("credits", {}).render((data.FOLDER / "README.md").read_text(encoding="utf-8"))
-    written = {
-        "index.html": TEMPLATES.get_template("contents.html").render(contents=contents),
-        "credits.html": TEMPLATES.get_template("credits.html").render(credits=credits),
-        "style.css": style(),
-        "site.js": (SITE / "site.js").read_text(encoding="utf-8"),
-        "search.js": f"const SECTIONS = {json.dumps(entries, ensure_ascii=False)};\n",
-    }
-    for name, text in written.items():
-        (folder / name).write_text(text, encoding="utf-8")
-
-
-def style() -> str:
-    """The one style sheet of all pages."""
-    return "".join((SITE / name).read_text(encoding="utf-8") for name in ("common.css", "pages.css"))
+def credits() -> str:
+    text = (data.FOLDER / "README.md").read_text(encoding="utf-8")
+    return re.sub(r"(?<!!)\[([^]]+)\]\((?!https?:)[^)]+\)", r"\1", text)  # files of the repository

@@ -19,7 +19,7 @@ from .grading import exercises
 from .hand_ins import MOODLE, Student, shown
 from .judge import SHARES
 from .lessons import read, title
-from .pages import TEMPLATES, style
+from .setup import sheet as page_of
 
 DIFFER = """The notebook's check and a look at the answer by itself do not agree. The lower points were given; but where
 the notebook named a mistake and the answer is right, it counts as right. Please read these answers."""
@@ -33,14 +33,13 @@ def sheet(path: Path, head: list[str], rows: list[list]) -> None:
 
 
 def marks(gradebook: Gradebook, lesson: str, path: Path) -> dict[str, float]:
-    """The marks of all students, by their names as folders have them; nbgrader's own exporter does not quote."""
+    """Marks by the names of folders, and their file, blank for who has none; nbgrader's own exporter writes 0."""
     full = gradebook.find_assignment(lesson).max_score
     handed_in = gradebook.assignment_submissions(lesson)
     given = {found.student.id: max(0.0, found.score - (found.late_submission_penalty or 0)) for found in handed_in}
-    scores = {student.id: given.get(student.id, 0.0) for student in gradebook.students}
-    rows = [[lesson, s.id, s.last_name or "", scores[s.id], full] for s in gradebook.students]
+    rows = [[lesson, s.id, s.last_name or "", given.get(s.id, ""), full] for s in gradebook.students]
     sheet(path, ["assignment", "student_id", "last_name", "score", "max_score"], rows)
-    return scores
+    return given
 
 
 def verdicts(autograded: Path) -> dict[str, dict]:
@@ -90,12 +89,12 @@ def nothing_to_grade(course: Path, lesson: str, key: str, student: Student) -> N
     heading = title(read(course / "release" / lesson / f"{lesson}.ipynb"))
     reasons = "".join(f"<li>{reason}</li>" for reason in student.passed_over)
     body = f"""<h1>{escape(heading)}</h1>
-<p>{escape(student.name)}: no points yet, because nothing that you handed in could be graded.</p>
+<p>{escape(student.name)}: no mark yet, because nothing that you handed in could be graded.</p>
 <ul>{reasons}</ul>
 <p>Please hand in the notebook itself, the file that ends in <code>.ipynb</code>, saved, as one file.</p>"""
     page = course / "feedback" / key / lesson / f"{lesson}.html"
     page.parent.mkdir(parents=True, exist_ok=True)
-    page.write_text(TEMPLATES.get_template("sheet.html").render(title=heading, style=style(), body=body), "utf-8")
+    page.write_text(page_of(escape(heading), body), "utf-8")
 
 
 def for_moodle(course: Path, lesson: str, found: dict[str, Student], scores: dict[str, float]) -> list[Path]:
@@ -108,7 +107,7 @@ def for_moodle(course: Path, lesson: str, found: dict[str, Student], scores: dic
     if not numbers:
         return []
     worksheet, feedback = (course / "grades" / f"{lesson}-moodle.{suffix}" for suffix in ("csv", "zip"))
-    rows = [[f"Participant {number}", found[key].name, scores[key], ""] for key, number in numbers.items()]
+    rows = [[f"Participant {number}", found[key].name, scores.get(key, ""), ""] for key, number in numbers.items()]
     sheet(worksheet, ["Identifier", "Full name", "Grade", "Last modified (grade)"], rows)
     with zipfile.ZipFile(feedback, "w", zipfile.ZIP_DEFLATED) as packed:
         for key, page in pages.items():

@@ -50,7 +50,7 @@ class Kernel(NotebookClient):
     allow_errors = Bool(True)
 
     async def async_execute_cell(self, cell: NotebookNode, *arguments: Any, **more: Any) -> NotebookNode:
-        self.running, self.shown, self.why = cell, 0, "it ended the kernel: memory?"
+        self.running, self.shown, self.why = cell, 0, "Your code ended the kernel: too much memory?"
         try:
             return await super().async_execute_cell(cell, *arguments, **more)
         finally:
@@ -59,7 +59,7 @@ class Kernel(NotebookClient):
     def process_message(self, msg: dict, cell: NotebookNode, cell_index: int) -> Any:
         self.shown += len(repr(msg["content"])) + sum(map(len, msg.get("buffers", [])))
         if self.shown > LOUD:  # before the next ones fill the memory
-            self.why = f"more than {LOUD // 10**6} MB of output"
+            self.why = f"Your code was stopped: more than {LOUD // 10**6} MB of output"
             return [process.kill() for process in sandbox.children()]
         return super().process_message(msg, cell, cell_index)
 
@@ -72,8 +72,10 @@ class Kernel(NotebookClient):
             except (CellTimeoutError, DeadKernelError) as error:
                 name, tags = type(error).__name__, self.running.metadata.setdefault("tags", [])
                 tags.append(self.skip_cells_with_tag)
-                said = self.why if name == "DeadKernelError" else f"no end after {self._get_timeout(self.running)} s"
-                self.running.outputs = [new_output("error", ename=name, evalue=said, traceback=[f"{name}: {said}"])]
+                seconds = self._get_timeout(self.running)
+                endless = f"Your code did not finish in {seconds} seconds: an endless loop?"
+                said = self.why if name == "DeadKernelError" else endless
+                self.running.outputs = [new_output("error", ename=name, evalue=said, traceback=[said])]
                 self.km = None
             except RuntimeError:
                 if not (starts := starts - 1):

@@ -33,7 +33,8 @@ from .lessons import Refused, is_solution, read, title
 
 DECKS, SITE = Path(__file__).with_name("decks"), Path(__file__).with_name("site")
 REVEAL = Path(sphinx_revealjs.__file__).parent / "_static" / "revealjs"
-FILES = ("dist/reveal.js", "dist/reset.css", "dist/reveal.css", "plugin/notes/notes.js", "plugin/highlight/highlight.js")
+FILES = ("dist/reveal.js", "dist/reset.css", "dist/reveal.css")
+FILES += ("plugin/notes/notes.js", "plugin/highlight/highlight.js")
 MARK = re.compile(r"^--- (slide|subslide|fragment|notes)(?: (\d+))?( late)?$", re.M)
 KEY = re.compile(r"^(cell|predict|exercise): (.+)$", re.M)
 FLOW = re.compile(r"^```flow\n(.*?)\n```$", re.M | re.S)
@@ -50,7 +51,8 @@ class Slide:
 
 def make(lessons: list[Path], folder: Path) -> None:
     """The decks with all notes, and `students`: the same without."""
-    exporter = SlidesExporter(config=Config(HTMLExporter={"extra_template_basedirs": [str(SITE)]}), template_name="deck")
+    config = Config(HTMLExporter={"extra_template_basedirs": [str(SITE)]})
+    exporter = SlidesExporter(config=config, template_name="deck")
     for place, notes in ((folder, True), (folder / "students", False)):
         place.mkdir(exist_ok=True)
         titles = {path.stem: title(read(path)) for path in lessons}
@@ -67,7 +69,7 @@ def make(lessons: list[Path], folder: Path) -> None:
 def mathjax() -> Path:
     """MathJax as one file, which needs no fonts beside it."""
     installed = importlib.metadata.distribution("sphinx-mathjax-offline")
-    return Path(installed.locate_file("sphinx-mathjax-offline/static/mathjax/tex-svg.js"))
+    return Path(installed.locate_file("sphinx-mathjax-offline/static/mathjax/tex-svg-full.js"))
 
 
 def plan(path: Path) -> list[Slide]:
@@ -118,7 +120,7 @@ def pieces(lesson: NotebookNode, text: str, stem: str) -> tuple[list[NotebookNod
             cells += [new_markdown_cell(words.pop().strip()), shown(lesson, stem, *value.split())]
             words.append(after)
             continue
-        badge, more = (guess(value) if key == "predict" else card(lesson, value))
+        badge, more = guess(value) if key == "predict" else card(lesson, value)
         said.append(more)
         words.append(f"{words.pop().rstrip()}\n\n{badge}{after}")
     cells.append(new_markdown_cell(words.pop().strip()))
@@ -128,8 +130,8 @@ def pieces(lesson: NotebookNode, text: str, stem: str) -> tuple[list[NotebookNod
 def shown(lesson: NotebookNode, stem: str, id: str, part: str = "both", lines: str = "", lit: str = "") -> NotebookNode:
     """A cell of the lesson: its code, its outputs or both."""
     found = next((cell for cell in lesson.cells if cell.id.endswith(id)), None)
-    if found is None or part not in ("both", "code", "output"):
-        raise Refused(f"{stem}: its deck shows the cell {id!r} {part}; no such cell, or neither code nor output")
+    if found is None or found.cell_type != "code" or part not in ("both", "code", "output"):
+        raise Refused(f"{stem}: its deck has 'cell: {id} {part}', which is no code cell, or neither code nor output")
     source = found.source.splitlines()
     first, last = map(int, lines.split("-")) if lines else (1, len(source))
     code = "\n".join(source[first - 1 : last]) if part != "output" else ""
@@ -164,7 +166,8 @@ def card(lesson: NotebookNode, name: str) -> tuple[str, str]:
     ours = re.sub(r"\n *### (BEGIN|END) SOLUTION", "", ours)
     told = f"{heading}: {CARD.search(words.source)[1]}, {check.metadata.nbgrader.points} points"
     mistakes = "\n".join(f"- {sentence}" for sentence in usual(name))
-    return f'<span class="badge">{told}</span>', f"**First answers**\n\n{mistakes}\n\n**Our solution**\n\n```python\n{ours}\n```"
+    notes = f"**First answers**\n\n{mistakes}\n\n**Our solution**\n\n```python\n{ours}\n```"
+    return f'<span class="badge">{told}</span>', notes
 
 
 def usual(name: str, most: int = 3) -> list[str]:

@@ -1,7 +1,6 @@
 """Lessons that are one file each: the notebook carries the package and just the data that it uses inside itself.
 
-Mailing the file is enough: it runs in an empty folder, in Colab or in JupyterLab, where torch and its kin are
-installed. Two folders: `students`, and `with-solutions`, which has the stored outputs, too.
+The file is enough: it runs in an empty folder, in Colab or in JupyterLab, where torch and its kin are installed.
 """
 
 import ast
@@ -24,8 +23,8 @@ from packaging.utils import canonicalize_name
 
 from vit_tutorial import data, files
 
-from . import setup, student
-from .lessons import FOLDED, ROOT, Refused, alone
+from . import setup
+from .lessons import FOLDED, ROOT, Refused, alone, read
 
 LARGEST = 20e6  # bytes: what Colab opens
 MESSAGE = 4_000_000  # bytes in a cell: JupyterLab cannot send its kernel more than 10 MB at a time
@@ -148,17 +147,11 @@ def standalone(notebook: NotebookNode, content: Callable[[Path], bytes] = Path.r
 
 
 def make(lessons: list[Path], folder: Path) -> None:
-    """One notebook per lesson, twice; none above 20 MB."""
+    """One notebook per lesson, without our solutions; none above 20 MB."""
     with TemporaryDirectory() as stubs:
-        student.make(lessons, Path(stubs))
-        editions = {
-            "with-solutions": (lessons, Path.read_bytes),
-            "students": (sorted(Path(stubs).glob("*.ipynb")), covered),
-        }
-        for kind, (paths, content) in editions.items():
-            (folder / kind).mkdir()
-            for path in paths:
-                written = nbformat.writes(standalone(alone(path, lessons), content)).encode()
-                if len(written) > LARGEST:
-                    raise Refused(f"{path.name}: {len(written) / 1e6:.1f} MB as one file, expected {LARGEST / 1e6:.0f}")
-                files.write(folder / kind / path.name, written)
+        setup.without_solutions(lessons, Path(stubs))
+        for path in sorted(Path(stubs).glob("*.ipynb")):
+            written = nbformat.writes(standalone(alone(read(path), lessons), covered)).encode()
+            if len(written) > LARGEST:
+                raise Refused(f"{path.name}: {len(written) / 1e6:.1f} MB as one file, expected {LARGEST / 1e6:.0f}")
+            files.write(folder / path.name, written)

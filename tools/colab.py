@@ -1,8 +1,8 @@
 """Do the lessons that are one file each run in a bare runtime? python -m tools.colab [--lessons 04 09]
 
-A Python environment with the versions of Colab's runtime is built by uv, without this package. Each file of
-`python -m classroom` (part `standalone`) is put into an empty folder and run there against its stored
-outputs: google.colab is imported before the first cell, and nothing outside this machine can be reached.
+A Python environment with the versions of Colab's runtime is built by uv, without this package. Each lesson in one file,
+as `python -m classroom` makes it but with its solutions, is run in an empty folder against its stored outputs:
+google.colab is imported before the first cell, and nothing outside this machine can be reached.
 """
 
 import argparse
@@ -14,7 +14,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from classroom.standalone import make
+import nbformat
+
+from classroom.lessons import alone, read
+from classroom.standalone import standalone
 
 from . import ROOT, pick
 from .environments import SETS, build
@@ -70,8 +73,9 @@ def main() -> int:
     print("built with", ", ".join(f"{name} {version}" for name, version in built["versions"].items()), flush=True)
     failed = False
     with tempfile.TemporaryDirectory() as made:
-        make(lessons, Path(made))
-        for path in sorted(Path(made, "with-solutions").glob("*.ipynb")):
+        for lesson in lessons:
+            path = Path(made, lesson.name)
+            nbformat.write(standalone(alone(read(lesson), lessons)), path)
             start = time.perf_counter()
             done = run_bare(folder / "bin" / "python", path)
             last = (done.stdout.strip().splitlines() or done.stderr.strip().splitlines())[-1]

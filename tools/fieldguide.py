@@ -7,7 +7,7 @@ exercise has to itself. Run as `python -m tools.fieldguide`; a test compares.
 import re
 from pathlib import Path
 
-from classroom.catalogue import cell
+from tools.catalogue import cell
 from vit_tutorial import checks
 
 from . import LESSONS

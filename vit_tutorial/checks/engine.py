@@ -220,7 +220,7 @@ class Exercise:
             return ("parts" in kinds) != same_parts
 
         reached = [first_type(self.seen(source)) for source in [self.source, *(source for _, source in singles)]]
-        pairs = self.pairs(worth) if first_type(got) in reached else []  # what no single one changes, two do not either
+        pairs = mistakes.patiently(self.pairs(worth) if first_type(got) in reached else [])  # else no two give it
         both = [says for says, source in pairs if level(got, self.fresh(source)) == "all" and holds(source)]
         if said := describe.alternatives(both):
             return said

@@ -2,6 +2,8 @@
 
 import functools
 import re
+import time
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -44,3 +46,13 @@ def compiled(source: str) -> Any:
         return compile(source, "<solution>", "exec")
     except SyntaxError:
         return None
+
+
+def patiently(pairs: Iterable[tuple[list[str], str]]) -> Iterator[tuple[list[str], str]]:
+    """The pairs; after two seconds a line says what takes so long."""
+    start, silent = time.monotonic(), True
+    for pair in pairs:
+        if silent and time.monotonic() - start > 2:
+            print("No single mistake explains this. Looking for two at once, which can take ten seconds.", flush=True)
+            silent = False
+        yield pair

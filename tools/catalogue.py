@@ -1,4 +1,4 @@
-"""The mistakes that the checks know, and what each looks like from outside: python -m classroom.catalogue [NAME ...]
+"""The mistakes that the checks know, and what each looks like from outside: python -m tools.catalogue [NAME ...]
 
 Printed in Markdown, for all exercises (a minute) or for those that are named.
 """
@@ -8,14 +8,13 @@ import re
 import warnings
 from pathlib import Path
 
+from classroom.lessons import chosen
 from vit_tutorial import checks
 from vit_tutorial.checks import describe
 from vit_tutorial.checks.compare import level
 from vit_tutorial.checks.engine import Exercise
 from vit_tutorial.checks.mistakes import Edit
 from vit_tutorial.checks.relation import transformed
-
-from .lessons import chosen
 
 HEAD = """\
 # What people get wrong
@@ -81,7 +80,7 @@ def page(lessons: list[Path]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(
-        prog="python -m classroom.catalogue",
+        prog="python -m tools.catalogue",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -2,8 +2,8 @@
 
 import pytest
 
-from classroom import catalogue
 from classroom.lessons import chosen
+from tools import catalogue
 from vit_tutorial import checks
 
 
