@@ -1,11 +1,14 @@
-"""What is seen of a hand-in's answers, collected in a process that ran nothing else of it, as data for the judge.
+"""A hand-in's answers, defined in a process of its own: what is seen of them there, as data for the judge.
 
-It has the hand-in's imports, functions, classes and constants, and none of our solutions (judge.py says more).
+It has the hand-in's imports, functions, classes and constants, and none of our solutions. Another such process, with
+our solutions, has the checks look at the same answers: their words are shown to the student, and earn nothing.
 """
 
 import ast
 import base64
 import builtins
+import contextlib
+import io
 import json
 import sys
 import types
@@ -31,17 +34,19 @@ def defines(statement: ast.stmt) -> bool:
     return isinstance(value, ast.Lambda) or all(ast.unparse(call).startswith("math.") for call in calls)
 
 
-def define(source: str, space: dict) -> None:
-    """Carry out what a cell defines; what fails is skipped."""
+def define(source: str, space: dict) -> str:
+    """Carry out what a cell defines; what fails is skipped, and the last error comes back in words."""
+    error = ""
     try:
         body = ast.parse(TransformerManager().transform_cell(source)).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as failed:
+        return f"{type(failed).__name__}: {failed}"
     for statement in filter(defines, body):
         try:
             exec(compile(ast.Module([statement], []), "<answer>", "exec"), space)
-        except Exception:
-            continue
+        except Exception as failed:
+            error = f"{type(failed).__name__}: {failed}"
+    return error
 
 
 def plain(value: Any) -> Any:
@@ -51,7 +56,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, float):
         return float(value)
     if isinstance(value, torch.Tensor) and value.numel() <= LARGEST:
-        flat = value.detach().contiguous().reshape(-1)
+        flat = torch.empty(value.shape, dtype=value.dtype).copy_(value.detach()).reshape(-1)
         content = base64.b64encode(flat.view(torch.uint8).numpy().tobytes()).decode() if len(flat) else ""
         return ["tensor", str(value.dtype).partition(".")[2], [*value.shape], content]
     if isinstance(value, dict):
@@ -88,8 +93,46 @@ def value_of(found: Any) -> Any:
     return type(rest[0], (), {})()  # equal to nothing
 
 
+def seen_of(exercise: Any, own: Any, shapes: list) -> dict:
+    """The facts, without a solution: the shapes of a class's parts come from outside."""
+    exercise.wanted = [{part: (*shape,) for part, shape in case} for case in shapes].__getitem__
+    if unfit := describe.unfit(exercise, own) or (seal.BORROWED if seal.borrowed(own) else None):
+        return {"unfit": unfit}
+    with warnings.catch_warnings(action="ignore"), torch.enable_grad(), seal.sealed(exercise.solution, own):
+        alias = observe.made(exercise, own, 0).alias if exercise.is_class else {}
+        return {"alias": alias, "facts": [[fact.kind, fact.case, plain(fact.value)] for fact in facts(exercise, own)]}
+
+
+def said_to(exercise: Any, own: Any) -> dict:
+    """What the check says."""
+    try:
+        with contextlib.redirect_stdout(io.StringIO()):
+            exercise(own)
+        return {"words": ""}
+    except Exception as error:
+        return {"words": f"{error}" if isinstance(error, checks.Wrong) else f"{type(error).__name__}: {error}"}
+
+
 def main() -> None:
     given, out = sandbox.inside()
+    asked, space, error = json.load(given), {"__name__": "__main__", "display": lambda *_, **__: None}, ""
+    for source, name, answer in asked["cells"]:
+        if not name:
+            error = define(source, space) or error
+        elif name in asked["wanted"]:
+            exercise, own = checks.EXERCISES[name], space.get(answer)
+            if answer not in space:
+                said = {"words": error or f"NameError: name '{answer}' is not defined"}
+            elif asked["words"]:
+                said = said_to(exercise, own)
+            else:
+                said = seen_of(exercise, own, asked["wanted"][name])
+            out.write(json.dumps({"exercise": name, **said}).encode() + b"\n")
+            out.flush()
+            error = ""
+
+
+if __name__ == "__main__":
     lessons = types.ModuleType("vit_tutorial.checks.lessons")  # without bubblewrap, too, the solutions are elsewhere
     lessons.__path__ = sys.argv[1:]
     sys.modules[lessons.__name__] = lessons
@@ -97,22 +140,4 @@ def main() -> None:
     from vit_tutorial.checks import describe, observe, seal
     from vit_tutorial.checks.facts import facts
 
-    asked, space = json.load(given), {"__name__": "__main__", "display": lambda *_, **__: None}
-    for source, name, answer in asked["cells"]:
-        define(source, space)
-        if name not in asked["wanted"]:
-            continue
-        said, exercise = {"exercise": name}, checks.EXERCISES[name]
-        exercise.wanted = [{part: (*shape,) for part, shape in case} for case in asked["wanted"][name]].__getitem__
-        own = space.get(answer)
-        said["unfit"] = describe.unfit(exercise, own) or (seal.BORROWED if seal.borrowed(own) else None)
-        if not said["unfit"]:
-            with warnings.catch_warnings(action="ignore"), torch.enable_grad(), seal.sealed(exercise.solution, own):
-                said["alias"] = observe.made(exercise, own, 0).alias if exercise.is_class else {}
-                said["facts"] = [[fact.kind, fact.case, plain(fact.value)] for fact in facts(exercise, own)]
-        out.write(json.dumps(said).encode() + b"\n")
-        out.flush()
-
-
-if __name__ == "__main__":
     main()

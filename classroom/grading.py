@@ -1,10 +1,8 @@
-"""What nbgrader does otherwise in this course: the student edition, partial credit, two verdicts, safe pages."""
+"""What nbgrader does otherwise in this course: the student edition, partial credit, safe pages."""
 
-import itertools
 import json
 import re
 import textwrap
-from concurrent.futures import ThreadPoolExecutor
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -22,11 +20,11 @@ from nbgrader.utils import capture_log
 from traitlets import Integer
 from traitlets.config import Config, PyFileConfigLoader
 
-from . import judge, sandbox
+from . import judge
 from .judge import SHARES
 from .lessons import Refused, is_check, is_solution, read
-from .run import bounded, cut
 
+CUT = "\n[... cut, it is too long ...]\n"
 LARGEST = 5 * 10**6  # characters of a page's cells
 HEADING = re.compile(r"^### (Exercise .+)$", re.M)
 CARD = re.compile(r"^\*(difficulty .+)\*$", re.M)
@@ -36,13 +34,19 @@ FOR_STUDENTS = """<details><summary>For students: set-up, points, handing in</su
 - **Set-up**, once: as the sheet `SET-UP.html` says. For Colab there is another file, which needs no set-up: ask for it.
 - **Run** all cells from the top, one after the other (Shift+Enter; *Run All* stops at the first exercise). Where a cell
   says `checks.predict`, put your guess in place of the dots before you run it.
-- **Write** where `raise NotImplementedError()` stands, in the cell above each check. Leave the checks as they are, and
-  run them as often as you like.
+- **Write** your code in place of `raise NotImplementedError()`, in the cell above each check. Leave the checks as they
+  are, and run them as often as you like. Your answer is graded with the notebook's imports, functions, classes and
+  constants. Anything else that it needs, it must compute itself.
 - **Points** stand on each exercise's card: all of them if the check says *right*, half if it names your one mistake,
   a quarter if it names two, otherwise none. Predictions and *From memory* earn none.
 - **Hand in** this notebook, saved, as one file (in Colab: *File*, *Download*, *Download .ipynb*). Any name will do.
 
 </details>"""
+
+
+def cut(text: str, most: int) -> str:
+    """Its beginning and its end."""
+    return text if len(text) <= most else text[: most // 2] + CUT + text[-most // 2 :]
 
 
 def exercises(notebook: NotebookNode) -> list[tuple[str, NotebookNode, NotebookNode]]:
@@ -73,46 +77,30 @@ class ForStudents(NbGraderPreprocessor):
         return notebook, resources
 
 
-class Run(NbGraderPreprocessor):
-    """Runs a hand-in and, beside it, has its answers looked at alone; both in the sandbox."""
+class Marks(NbGraderPreprocessor):
+    """Partial credit: a check's words, and its points as the number that nbgrader takes for the grade.
 
-    limit = Integer(60, help="seconds for an answer or a check; other cells have five times as many").tag(config=True)
+    The notebook itself is not run: its answers are tried alone, in the sandbox.
+    """
+
+    limit = Integer(60, help="seconds for all that an answer does").tag(config=True)
 
     def preprocess(self, notebook: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
         code = [cell for cell in notebook.cells if cell.cell_type == "code"]
-        asked = {"limit": self.limit, "cells": [(cell.source, "nbgrader" in cell.metadata) for cell in code]}
-        with ThreadPoolExecutor() as pool:
-            alone = pool.submit(judge.seen, code, 30 + self.limit)
-            said = sandbox.run("run", json.dumps(asked).encode(), 30 * self.limit, 12 * LARGEST)
-            resources["alone"] = alone.result()
-        try:
-            shown = [bounded(outputs) for outputs in json.loads(said)]
-        except Exception:  # a hand-in may end what runs it, or speak for it
-            shown = []
-        for cell, outputs in itertools.zip_longest(code, shown[: len(code)], fillvalue=[]):
-            cell.outputs, cell.execution_count = outputs, None
-        return notebook, resources
-
-
-class Marks(NbGraderPreprocessor):
-    """Partial credit: a check's words, and its points as the number that nbgrader takes for the grade."""
-
-    answer = None
-
-    def preprocess_cell(self, cell: NotebookNode, resources: Any, index: int) -> tuple[NotebookNode, Any]:
-        self.answer = cell if is_solution(cell) else self.answer
-        if is_check(cell):
-            exercise, full = judge.asked(cell.source)[0], cell.metadata.nbgrader.points
-            verdict = judge.both(judge.judged(cell, self.answer), exercise, resources["alone"][exercise])
+        found = judge.verdicts(code, self.limit)
+        for cell in code:
+            cell.outputs, cell.execution_count = [], None
+        for cell in filter(is_check, code):
+            verdict, full = found[judge.asked(cell.source)[0]], cell.metadata.nbgrader.points
             points = SHARES[verdict.kind] * full
             shown = {"text/plain": f"{points:g}", "text/html": f"{points:g} of {full:g} points"}
-            kept = {"verdict": verdict.kind, "sentences": verdict.sentences, "differ": verdict.differ}
+            kept = {"verdict": verdict.kind, "sentences": [cut(sentence, 500) for sentence in verdict.sentences]}
             text = textwrap.fill(cut(verdict.text, 5000), 85) + "\n"  # the page cuts longer lines
             cell.outputs = [
                 new_output("stream", text=text),
-                new_output("execute_result", shown, metadata=kept, execution_count=cell.execution_count),
+                new_output("execute_result", shown, metadata=kept, execution_count=None),
             ]
-        return cell, resources
+        return notebook, resources
 
 
 class OnlyExercises(NbGraderPreprocessor):
@@ -155,7 +143,7 @@ def configure(c: Config) -> None:
     """nbgrader_config.py of a course calls this."""
     c.GenerateAssignment.preprocessors = [ForStudents, *GenerateAssignment.preprocessors.default_args[0]]
     after = Autograde.autograde_preprocessors.default_args[0][1:]
-    c.Autograde.autograde_preprocessors = [Run, Marks, *after]
+    c.Autograde.autograde_preprocessors = [Marks, *after]
     c.GenerateFeedback.preprocessors = [GetGrades, OnlyExercises, CSSHTMLHeaderPreprocessor]
     c.HTMLExporter.template_name = "exercises"
     templates = Path(nbgrader.__file__).parent / "server_extensions" / "formgrader" / "templates"

@@ -1,7 +1,4 @@
-"""Two verdicts: what a check said in the notebook, and what is seen of the answer by itself (answers.py), judged here.
-
-No line of an answer runs in this process; "right" needs both.
-"""
+"""The verdict on an answer: what was seen of it (answers.py) is judged here, where no line of a hand-in runs."""
 
 import ast
 import contextlib
@@ -10,7 +7,9 @@ import json
 import re
 import shutil
 import tempfile
+import time
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,36 +25,42 @@ from .answers import value_of
 from .lessons import is_check
 
 MOST = 20_000_000  # bytes of facts
+START = 30  # seconds in which a busy machine has imported PyTorch
 SHARES = {"right": 1, "one mistake named": 1 / 2, "two named": 1 / 4, "described": 0, "empty": 0, "stopped": 0}
-DIFFER = "Two looks at this answer, in the notebook and by itself, do not agree, so the lower points count for now."
+DIED = "Your code ended the process that tried it: too much memory?"
+ALONE = "(Your answer is tried with the notebook's imports, functions, classes and constants only.)"
 
 
 class Verdict(NamedTuple):
-    """What a check said: one of SHARES' kinds, its words, and the sentences that the class report counts."""
+    """One of SHARES' kinds, the words for the student, and the sentences that the class report counts."""
 
     kind: str
     text: str
     sentences: list[str]
-    differ: str = ""  # both verdicts, if another one was reached without the notebook
 
 
-def judged(cell: NotebookNode, answer: NotebookNode | None = None) -> Verdict:
-    """The verdict of a check cell that has run; if the `answer` before it did not, its error counts."""
-    printed = "".join(output.text for output in cell.outputs if output.output_type == "stream")
-    error = fault(cell)
-    if error and error.ename == "NameError" and answer:
-        error = fault(answer) or error
-    if not error and (right := re.search(r"^.*: right, on \d+ cases$", printed, re.M)):
-        return Verdict("right", right[0], [])
-    if not error or error.ename != "Wrong":
-        text = f"{error.ename}: {error.evalue}".splitlines()[0] if error else "the check did not run"
-        text = error.evalue if error and error.ename in ("CellTimeoutError", "DeadKernelError") else text
-        return Verdict("stopped", text, [text])
-    said = error.evalue.partition(": ")[2]
-    if "nothing is written yet" in said or said.startswith("nothing is mended yet"):
-        return Verdict("empty", error.evalue, [])
-    kind, named = kind_of(said, asked(cell.source)[0])
-    return Verdict(kind, error.evalue, named or [said])
+def verdicts(cells: list[NotebookNode], limit: float) -> dict[str, Verdict]:
+    """The verdict on each exercise in a notebook's code cells; `limit` is in seconds, for all that an answer does."""
+    with ThreadPoolExecutor() as pool:
+        shown = pool.submit(seen, cells, limit, True)
+        found = seen(cells, limit, False)
+    who = dict(asked(cell.source) for cell in cells if is_check(cell))
+    return {name: verdict(name, who[name], alone, shown.result()[name]) for name, alone in found.items()}
+
+
+def verdict(name: str, who: str, alone: dict, shown: dict) -> Verdict:
+    """Points come from what was seen of the answer alone; of what earns none the check's words say more."""
+    said, own, full = judge(name, alone), alone.get("words") or alone.get("unfit"), len(EXERCISES[name].cases)
+    if said == "":
+        return Verdict("right", f"{who}: right, on {full} cases", [])
+    kind, named = kind_of(said, name) if said else ("stopped", [])
+    if SHARES[kind]:
+        return Verdict(kind, f"{who}: {said}", named)
+    text = str(own or shown.get("words") or said or DIED)
+    if "nothing is written yet" in text or "nothing is mended yet" in text:
+        kind = "empty"
+    text += f" {ALONE}" * text.startswith("NameError")
+    return Verdict(kind, text, [text.removeprefix(f"{who}: ")])
 
 
 def kind_of(said: str, exercise: str) -> tuple[str, list[str]]:
@@ -64,25 +69,6 @@ def kind_of(said: str, exercise: str) -> tuple[str, list[str]]:
     parts = re.split(r"(?: |^)\(\d\) | Or: | And: ", said) if said not in known else [said]
     named = [part for part in parts if part in known]
     return "one mistake named" if said in known else "two named" if named else "described", named
-
-
-def both(verdict: Verdict, exercise: str, alone: dict) -> Verdict:
-    """The notebook's verdict, or the judge's if that gives less; a mistake that was mended after its check is none."""
-    said = judge(exercise, alone)
-    kind, named = kind_of(said, exercise) if said else ("stopped" if said is None else "right", [])
-    if SHARES[kind] == SHARES[verdict.kind]:
-        return verdict
-    differ = f"{verdict.kind} in the notebook, {kind} by itself"
-    if kind == "right" and SHARES[verdict.kind]:
-        return Verdict(kind, "right: the check in the notebook ran on something else.", [], differ)
-    if SHARES[kind] > SHARES[verdict.kind]:
-        return verdict._replace(text=f"{verdict.text} {DIFFER}", differ=differ)
-    return Verdict(kind, " ".join([*named, DIFFER]), named, differ)
-
-
-def fault(cell: NotebookNode) -> NotebookNode | None:
-    """The error with which a cell ended, if it did."""
-    return next((output for output in cell.outputs if output.output_type == "error"), None)
 
 
 class Emptied(ast.NodeTransformer):
@@ -113,27 +99,30 @@ def asked(check: str) -> tuple[str, str]:
     return call.func.attr, ast.unparse(call.args[0])
 
 
-def seen(cells: list[NotebookNode], seconds: float) -> dict[str, dict]:
-    """What is seen of the answers in code cells, by exercise."""
+def seen(cells: list[NotebookNode], limit: float, words: bool) -> dict[str, dict]:
+    """By exercise, what is seen of the answers in code cells, or the `words` that the checks say to them."""
     steps = [[cell.source, *(asked(cell.source) if is_check(cell) else ("", ""))] for cell in cells]
     exercises = [EXERCISES[name] for _, name, _ in steps if name]
     left = {e.name: [[*e.wanted(i).items()] for i in range(len(e.cases) * e.is_class)] for e in exercises}
     found: dict[str, dict] = {}
     while left:
-        given = json.dumps({"cells": steps, "wanted": left}).encode()
-        for line in sandbox.run("answers", given, seconds, MOST, Path(masked().name)).splitlines():
+        given = json.dumps({"cells": steps, "wanted": left, "words": words}).encode()
+        end = time.monotonic() + START + limit
+        lessons = sandbox.LESSONS if words else Path(masked().name)
+        for line in sandbox.run("answers", given, START + limit, MOST, lessons).splitlines():
             with contextlib.suppress(Exception):  # an answer may say anything in between
                 said = json.loads(line)
                 left.pop(said["exercise"])
                 found[said["exercise"]] = said
         if left:  # the next one does not end, or ends all
             left.pop(name := next(iter(left)))
-            found[name] = {}
+            endless = f"Your code did not finish in {limit:g} seconds: an endless loop?"
+            found[name] = {"words": endless if time.monotonic() > end else DIED}
     return found
 
 
 def judge(name: str, said: dict) -> str | None:
-    """What is wrong with the answer to an exercise; nothing if it is right, None if there was nothing to see."""
+    """What is wrong with the answer to an exercise; "" if it is right, None if there was nothing to see."""
     exercise = EXERCISES[name]
     try:
         with warnings.catch_warnings(action="ignore"), torch.enable_grad(), torch.random.fork_rng(devices=[]):

@@ -21,9 +21,6 @@ from .judge import SHARES
 from .lessons import read, title
 from .setup import sheet as page_of
 
-DIFFER = """The notebook's check and a look at the answer by itself do not agree. The lower points were given; but where
-the notebook named a mistake and the answer is right, it counts as right. Please read these answers."""
-
 
 def sheet(path: Path, head: list[str], rows: list[list]) -> None:
     """A CSV file in which no name is a formula for a spreadsheet."""
@@ -59,7 +56,7 @@ def report(course: Path, lesson: str, names: bool, without: list[str]) -> str:
     mean = f" · mean: {statistics.mean(marks):.1f} of {sum(points.values())} points" if marks else ""
     rows = [f"# {title(release)} · hand-ins: {len(given)}{mean}", "", f"| exercise | {' | '.join(SHARES)} |"]
     rows.append("| --- |" + " --: |" * len(SHARES))
-    mistakes, differ = [], []
+    mistakes = []
     ours = {edit.sentence for exercise in EXERCISES.values() for edit in exercise.edits}
     for heading, _, check in exercises(release):
         kinds, who = Counter(), defaultdict(list)
@@ -68,16 +65,12 @@ def report(course: Path, lesson: str, names: bool, without: list[str]) -> str:
             kinds[kept["verdict"]] += 1
             for sentence in kept["sentences"]:
                 who[sentence if sentence in ours else shown(sentence)].append(student)
-            if kept.get("differ"):
-                differ.append(f"- {heading}, {student}: {kept['differ']}")
         rows.append(f"| {heading} | {' | '.join(str(kinds[kind]) for kind in SHARES)} |")
         lines = [
             f"- {len(students)} × {sentence}" + f" ({', '.join(students)})" * names
             for sentence, students in sorted(who.items(), key=lambda item: -len(item[1]))
         ]
         mistakes += ["", f"## {heading}", "", *lines] if lines else []
-    if differ:
-        mistakes += ["", "## Two verdicts", "", DIFFER, "", *differ]
     if without:
         who = f" ({', '.join(without)})" * names
         mistakes += ["", "## Nothing to grade", "", f"- {len(without)} × files that are no hand-in of this lesson{who}"]

@@ -83,7 +83,7 @@ def watch(process: subprocess.Popen, seconds: float) -> None:
     process.kill()
 
 
-def children(pid: int | None = None) -> list[psutil.Process]:
+def children(pid: int) -> list[psutil.Process]:
     """All processes that one has started, and those have."""
     try:
         return psutil.Process(pid).children(recursive=True)

@@ -163,7 +163,7 @@ def card(lesson: NotebookNode, name: str) -> tuple[str, str]:
     heading, words, check = next(found for found in exercises(lesson) if f"checks.{name}(" in found[2].source)
     before = lesson.cells[: lesson.cells.index(check)]
     ours = next(cell.source for cell in reversed(before) if is_solution(cell))
-    ours = re.sub(r"\n *### (BEGIN|END) SOLUTION", "", ours)
+    ours = re.sub(r"^ *### (BEGIN|END) SOLUTION *\n?", "", ours, flags=re.M)
     told = f"{heading}: {CARD.search(words.source)[1]}, {check.metadata.nbgrader.points} points"
     mistakes = "\n".join(f"- {sentence}" for sentence in usual(name))
     notes = f"**First answers**\n\n{mistakes}\n\n**Our solution**\n\n```python\n{ours}\n```"

@@ -61,7 +61,9 @@ def copy(tmp_path_factory):
     shutil.copy(ROOT / "tests/checks/right/02.py", copy / "tests/checks/right/15.py")
     right = (copy / "tests/checks/right/15.py").read_text()
     (copy / "tests/checks/right/15.py").write_text(re.sub(r'^    "(\w+)":', r'    "\1_again":', right, flags=re.M))
-    insert(copy / "README.md", "; beside them what supports it", ", `again.py` (15)")
+    insert(copy / "README.md", "    data/    ", "      again.py    15  again\n")
+    deck = re.sub(r"^predict: .+", r"\g<0>-again", (copy / "classroom/decks/02.md").read_text(), flags=re.M)
+    (copy / "classroom/decks/15.md").write_text(re.sub(r"^exercise: .+", r"\g<0>_again", deck, flags=re.M))
     insert(copy / "vit_tutorial/figure1.py", "}\nARROWS", '    "15": ("02", "one more token"),\n')
     hunts = copy / "tests/lessons/test_bug_hunts.py"
     insert(hunts, '    "crop_positions"', '    "warm_start_again": "WarmStart",\n')

@@ -1,6 +1,8 @@
 """The pages or slides of all lessons, made once, a browser that reads them from the disk; a course of two lessons."""
 
 import csv
+import html
+import re
 import shutil
 
 import nbformat
@@ -65,7 +67,7 @@ def room(tmp_path_factory):
     lessons = sorted(folder.glob("*.ipynb"))
     course.make(lessons, folder / "course")
     with open(folder / "course" / "nbgrader_config.py", "a") as config:
-        config.write("c.Run.limit = 25\n")
+        config.write("c.Marks.limit = 15\n")
     return folder
 
 
@@ -79,5 +81,11 @@ def solved(room, *changes):
 
 
 def marks(course):
+    """Points by student; None where the file has a blank."""
     with open(course / "grades" / f"{LESSON}.csv") as file:
-        return {row["student_id"]: (float(row["score"]), float(row["max_score"])) for row in csv.DictReader(file)}
+        return {row["student_id"]: float(row["score"]) if row["score"] else None for row in csv.DictReader(file)}
+
+
+def words(page):
+    """The text of HTML, in one line."""
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", "", page)).split())

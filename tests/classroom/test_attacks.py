@@ -17,10 +17,9 @@ from classroom import judge, sandbox
 from classroom.grade import grade
 from classroom.hand_ins import grade_id
 from classroom.lessons import is_check, is_solution, read
-from classroom.run import bounded
 
 from . import attacks
-from .conftest import LESSON, marks, solved
+from .conftest import LESSON, marks, solved, words
 
 pytestmark = [pytest.mark.filterwarnings(f"ignore:{text}") for text in ("Object of type", "Non-unique cell id")]
 WALLS = pytest.mark.skipif(bool(sandbox.missing()), reason=f"only bubblewrap stops it, and {sandbox.missing()}")
@@ -88,7 +87,7 @@ def graded(room, tmp_path_factory):
     """All hand-ins in one run; what was printed, and how long after it who was left behind has been waited for."""
     course, folder = room / "course", room / "handed in"
     with open(course / "nbgrader_config.py", "a") as config:
-        config.write("c.Run.limit = 12\n")
+        config.write("c.Marks.limit = 5\n")
     harm = "\n".join((attacks.WRITES, attacks.LEFT, attacks.READ))
     harm = harm.replace("{course!r}", repr(str(course))).replace("{database!r}", repr(str(course / "gradebook.db")))
     stub = read(course / "release" / LESSON / f"{LESSON}.ipynb")
@@ -121,37 +120,32 @@ def graded(room, tmp_path_factory):
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed), pytest.MonkeyPatch.context() as patch:
         patch.setattr(sandbox, "MEMORY", 3 * 10**9)
+        patch.setattr(judge, "START", 12)
         grade(course, "02", folder)
     return course, printed.getvalue()
 
 
 def test_attacks_earn_nothing_and_honest_hand_ins_keep_their_marks(graded):
-    earned = {name: points for name, (points, _) in marks(graded[0]).items()}
-    expected = EARNED | {"Ann_Lee": 7, "Ann_Lee-2": 0, "copied": 7, "one_mistake": 6, "large": 0, "dangling": 0}
+    earned = marks(graded[0])
+    expected = EARNED | {"Ann_Lee": 7, "Ann_Lee-2": 0, "copied": 7, "one_mistake": 6, "large": None, "dangling": None}
     del expected["harm"]
     kept = {name: points for name, points in earned.items() if name != "harm" and "HYPERLINK" not in name}
     assert kept == expected
-    assert all(full == 7 for _, full in marks(graded[0]).values())
 
 
 @WALLS
 def test_what_a_hand_in_does_stays_in_its_sandbox(graded):
     time.sleep(3)  # for a process that was left behind
-    assert marks(graded[0])["harm"] == (0, 7)
+    assert marks(graded[0])["harm"] == 0
     assert not [*graded[0].rglob("pwned*")]
     with contextlib.closing(sqlite3.connect(graded[0] / "gradebook.db")) as base:
         assert base.execute("select count(*) from grade where manual_score is not null").fetchone() == (0,)
     assert sandbox.run("nothing_like_this", b"", 20, 10) == b""
 
 
-def test_the_report_names_those_whose_verdicts_differ(graded):
+def test_what_a_hand_in_says_of_itself_is_no_markup_and_nobody_elses(graded):
     text = (graded[0] / "grades" / f"{LESSON}-report.md").read_text(encoding="utf-8")
-    listed = text.partition("## Two verdicts")[2]
-    for name in ("call", "rebound", "named"):
-        assert re.search(rf"Exercise \d.*, {name}: (right|one mistake named) in the notebook", listed), name
-    for name in ("Ann_Lee", "copied", "one_mistake", "dies", "loud"):
-        assert f", {name}:" not in listed
-    assert "<script" not in text and "do not agree" in page(graded[0], "call")
+    assert "<script" not in text and "right, on" not in page(graded[0], "call")
 
 
 def page(course, name):
@@ -162,7 +156,9 @@ def page(course, name):
 def test_what_is_passed_over_is_said_and_costs_nothing(graded):
     assert "dangling.ipynb: a link or no file; passed over" in graded[1]
     assert "large/x.ipynb: 200 MB, a lesson has 40 at most; passed over" in graded[1]
-    assert "large/bomb.zip: 0 MB" not in graded[1] and "large/bomb.zip: no notebook; passed over" in graded[1]
+    assert (
+        "large/bomb.zip: 0 MB" not in graded[1] and "large/bomb.zip: a zip without a notebook; passed over" in graded[1]
+    )
 
 
 def test_names_are_no_formulas_and_lose_no_marks(graded):
@@ -174,9 +170,8 @@ def test_names_are_no_formulas_and_lose_no_marks(graded):
 
 def test_a_page_is_not_longer_than_a_page(graded):
     assert len(page(graded[0], "loud")) < 1_000_000
-    assert "MB of output" in page(graded[0], "loud") and "Your code did not finish in 12 seconds" in page(
-        graded[0], "endless"
-    )
+    for name in ("loud", "endless"):
+        assert "Your code did not finish in 5 seconds: an endless loop?" in words(page(graded[0], name))
 
 
 def test_feedback_runs_no_script(graded, browser):
@@ -192,14 +187,6 @@ def test_feedback_runs_no_script(graded, browser):
     assert "&lt;script&gt;" in text and f"{FORMULA.partition('(')[0]}" in shown.inner_text("h4")
 
 
-def test_outputs_are_cut_and_of_known_kinds():
-    loud = [{"output_type": "stream", "name": "stdout", "text": "x" * 60_000}] * 9
-    odd = {"text/html": PWNED, "application/javascript": PWNED, "text/plain": "a page"}
-    found = bounded([*loud, {"output_type": "display_data", "data": odd}])
-    assert len(found) == 1 and len(found[0].text) < 101_000 and "cut" in found[0].text
-    assert found[0].text.endswith("a page\n")
-
-
 def test_facts_may_be_anything():
     right = {"alias": {}, "facts": []}
     for said in ({}, right, right | {"facts": [["result", 0, ["tensor", "load", [1], ""]]]}, right | {"facts": 5}):
@@ -210,7 +197,7 @@ def test_facts_may_be_anything():
 def test_without_bubblewrap_the_answers_are_alone_too(room, monkeypatch):
     monkeypatch.setattr(sandbox, "missing", lambda: "it is not here")
     cells = [cell for cell in attacker(room, attacks.BORROWED, keep=[]).cells if cell.cell_type == "code"]
-    found = judge.seen(cells, 100)
+    found = judge.seen(cells, 60, False)
     assert len(found) == 3 and "" not in [judge.judge(name, said) for name, said in found.items()]
     right = [cell for cell in solved(room).cells if cell.cell_type == "code"]
     assert [judge.judge(name, said) for name, said in judge.seen(right, 100).items()] == [""] * 3

@@ -2,7 +2,6 @@
 
 import contextlib
 import csv
-import html
 import io
 import itertools
 import os
@@ -13,18 +12,16 @@ import zipfile
 import nbformat
 import pytest
 import torch
-from nbformat.v4 import new_code_cell, new_notebook, new_output
+from nbformat.v4 import new_code_cell
 from nbgrader.converters import Autograde
 
-from classroom import judge, sandbox, student
+from classroom import judge, setup
 from classroom.grade import grade, main
 from classroom.grading import convert, exercises
-from classroom.judge import judged
 from classroom.lessons import LINK, Refused, alone, chosen, first_screen, is_check, is_solution, read
-from classroom.run import Kernel
 from vit_tutorial import checks
 
-from .conftest import LESSON, marks, solved
+from .conftest import LESSON, marks, solved, words
 
 pytestmark = pytest.mark.filterwarnings("ignore:Object of type")  # nbgrader's, of its database
 POINTS = {"check-registers": 2, "check-warm-start": 3, "check-feature-map": 2}
@@ -67,10 +64,19 @@ def graded(room):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(nbformat.v4.writes(lesson), encoding="utf-8")
     os.utime(folder / older, (1e9, 1e9))
+    copied = solved(room)
+    for cell in [*filter(is_solution, copied.cells)]:  # C and V in JupyterLab: metadata twice, the id anew
+        copied.cells.insert(copied.cells.index(cell), new_code_cell(cell.source, metadata=cell.metadata))
+    with zipfile.ZipFile(folder / f"iris {LESSON}.zip", "w") as packed:
+        packed.writestr("work/my notebook.ipynb", nbformat.v4.writes(copied))
+        packed.writestr("__MACOSX/work/._my notebook.ipynb", "x")
+    (folder / "paul").mkdir()
+    (folder / "paul" / "answers.pdf").write_bytes(b"%PDF-1.7")
     (folder / "emil").mkdir()
     (folder / "emil" / f"{LESSON}.ipynb").write_text("{broken")
     printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
+    with contextlib.redirect_stdout(printed), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(judge, "START", 12)
         grade(room / "course", "02", folder)
     return room / "course", printed.getvalue()
 
@@ -85,21 +91,19 @@ def page(course, name):
     return (course / "feedback" / name / LESSON / f"{LESSON}.html").read_text(encoding="utf-8")
 
 
-def words(page):
-    return " ".join(html.unescape(re.sub(r"<[^>]+>", "", page)).split())
-
-
 def test_marks(graded):
-    expected = {"Anna_A_77": 7, "bert": 1 + 3 + 0.5, "cleo": 0, "finn": 3, "hugo": 7, "emil": 0, "gina": 0}
+    expected = {"Anna_A_77": 7, "bert": 1 + 3 + 0.5, "cleo": 0, "finn": 3, "hugo": 7, "iris": 7}
     expected |= {"Bo_1": 7, "Bo_2": 0}  # namesakes
-    assert marks(graded[0]) == {name: (points, 7) for name, points in expected.items()}
+    assert marks(graded[0]) == expected | dict.fromkeys(("emil", "gina", "paul"))  # blank, and no 0
 
 
 def test_what_is_passed_over_is_said(graded):
     lines = graded[1].splitlines()
-    assert f"emil/{LESSON}.ipynb: no notebook; passed over" in lines
+    assert f"emil/{LESSON}.ipynb: a notebook that is damaged; passed over" in lines
+    assert "paul/answers.pdf: no notebook (.pdf); passed over" in lines
     assert f"gina/{LESSON}.ipynb: a notebook, but not 02 · A token that belongs to no patch; passed over" in lines
-    assert {"emil: nothing to grade", "gina: nothing to grade"} <= {*lines}
+    assert {f"{name}: nothing to grade" for name in ("emil", "gina", "paul")} <= {*lines}
+    assert re.search(r"^ +1 of 8  \S+ +[\d.]+ of 7 points +\d+ s, \d+ min left$", graded[1], re.M)
     assert f"Anna_A_77: 2 files; the newest counts, Anna A_77_assignsubmission_file_/Copy of {LESSON}.ipynb" in lines
     assert "Warning" not in graded[1] and "Skipping" not in graded[1]
 
@@ -107,7 +111,7 @@ def test_what_is_passed_over_is_said(graded):
 def test_feedback_fetches_nothing_and_shows_formulas(graded):
     shown = page(graded[0], "bert")
     assert not re.findall(r"(?:src|href)=[\"']?https?://|@import|cdnjs", shown)
-    assert "$x_1$" not in shown and "<msub><mi>x</mi><mn>1</mn></msub>" in shown
+    assert "$x_1$" not in shown and "<mi>x</mi><mn>1</mn>" in re.sub(r"\s+", "", shown)
     assert "summary { display: list-item; }" in shown
 
 
@@ -118,7 +122,7 @@ def test_feedback_names_the_mistakes_and_the_points(graded):
     assert f"feature_map: (1) {two[0]} (2) {two[1]}" in said["bert"] and "0.5 of 2 points" in said["bert"]
     assert (
         "nothing is written yet" in said["cleo"]
-        and "Your code did not finish in 25 seconds: an endless loop?" in said["finn"]
+        and "Your code did not finish in 15 seconds: an endless loop?" in said["finn"]
     )
     assert not any("Traceback (most" in text for text in said.values())
     assert "Anna A: 7 of 7 points Exercise 1" in said["Anna_A_77"] and "Test cell" not in said["Anna_A_77"]
@@ -127,7 +131,7 @@ def test_feedback_names_the_mistakes_and_the_points(graded):
 
 def test_who_sent_nothing_that_could_be_graded_gets_a_page_that_says_why(graded):
     emil, gina = (words(page(graded[0], name)) for name in ("emil", "gina"))
-    assert "emil: no points yet" in emil and f"{LESSON}.ipynb: no notebook" in emil
+    assert "emil: no mark yet" in emil and f"{LESSON}.ipynb: a notebook that is damaged" in emil
     assert "a notebook, but not 02 · A token that belongs to no patch" in gina
 
 
@@ -152,15 +156,16 @@ def sentences():
 def test_report_counts_students_and_names_nobody(graded):
     text = (graded[0] / "grades" / f"{LESSON}-report.md").read_text(encoding="utf-8")
     assert text in graded[1]
-    assert text.splitlines()[0].endswith(f"· hand-ins: 7 · mean: {(7 + 4.5 + 0 + 3 + 7 + 7 + 0) / 7:.1f} of 7 points")
+    assert text.splitlines()[0].endswith(
+        f"· hand-ins: 8 · mean: {(7 + 4.5 + 0 + 3 + 7 + 7 + 7 + 0) / 8:.1f} of 7 points"
+    )
     one, *two = sentences()
     assert f"- 1 × {one}" in text and all(f"- 1 × {sentence}" in text for sentence in two)
     rows = [[int(n) for n in re.findall(r" (\d+) \|", line)] for line in text.splitlines() if "| Exercise" in line]
     #        right, one, two, described, empty, stopped
-    assert rows == [[3, 1, 0, 0, 2, 1], [5, 0, 0, 0, 2, 0], [3, 0, 1, 0, 2, 1]]
+    assert rows == [[4, 1, 0, 0, 2, 1], [6, 0, 0, 0, 2, 0], [4, 0, 1, 0, 2, 1]]
     assert not any(name in text for name in ("Anna", "bert", "Bo", "cleo", "finn", "emil"))
-    assert "Two verdicts" not in text
-    assert "## Nothing to grade\n\n- 2 × files that are no hand-in of this lesson" in text
+    assert "## Nothing to grade\n\n- 3 × files that are no hand-in of this lesson" in text
 
 
 def test_a_second_hand_in_replaces_the_first(graded, room, tmp_path, capsys):
@@ -169,7 +174,7 @@ def test_a_second_hand_in_replaces_the_first(graded, room, tmp_path, capsys):
     nbformat.write(lesson, tmp_path / f"cleo_{LESSON}.ipynb")
     before = marks(graded[0])
     grade(graded[0], "02", tmp_path, names=True)
-    assert marks(graded[0]) == before | {"cleo": (7, 7)}
+    assert marks(graded[0]) == before | {"cleo": 7}
     kept = read(graded[0] / "submitted" / "cleo" / LESSON / f"{LESSON}.ipynb").cells
     assert [is_check(cell) for cell in kept[kept.index(next(filter(is_solution, kept))) :]].count(True) == 3
     assert all(is_check(after) for cell, after in itertools.pairwise(kept) if is_solution(cell))  # where they stood
@@ -178,7 +183,7 @@ def test_a_second_hand_in_replaces_the_first(graded, room, tmp_path, capsys):
 
 
 def test_the_student_edition_shows_the_first_screen_before_a_cell_is_run(tmp_path):
-    student.make(chosen(["01"]), tmp_path)
+    setup.without_solutions(chosen(["01"]), tmp_path)
     given, original = (read(folder / "01_patchify.ipynb") for folder in (tmp_path, chosen(["01"])[0].parent))
     shown = [cell for cell in given.cells if cell.get("outputs")]
     assert [cell.outputs for cell in shown] == [c.outputs for c in first_screen(original) if c.outputs]
@@ -186,7 +191,7 @@ def test_the_student_edition_shows_the_first_screen_before_a_cell_is_run(tmp_pat
 
 
 def test_the_student_edition(room, tmp_path):
-    student.make(sorted(room.glob("*.ipynb")), tmp_path)
+    setup.without_solutions(sorted(room.glob("*.ipynb")), tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {"01_patchify.ipynb", f"{LESSON}.ipynb", "figure1.png"}
     given, original = read(tmp_path / f"{LESSON}.ipynb"), read(room / f"{LESSON}.ipynb")
     text = "\n".join(cell.source for cell in given.cells)
@@ -204,26 +209,36 @@ def test_the_student_edition(room, tmp_path):
 
 def test_a_lesson_alone_links_to_no_file_that_does_not_come_along():
     first, second = chosen(["04", "05"])
-    one, both = ("\n".join(c.source for c in alone(first, there).cells) for there in ([first], [first, second]))
+    one, both = ("\n".join(c.source for c in alone(read(first), there).cells) for there in ([first], [first, second]))
     assert "**Next:** 05_encoder: the rest" in one and "**Next:** [05_encoder](05_encoder.ipynb)" in both
     assert not LINK.search(one) and "](https://arxiv.org" in one
 
 
-def test_every_check_of_every_lesson_can_be_judged():
-    for path in chosen([]):
-        found = exercises(read(path))
-        assert len({heading for heading, *_ in found}) == len({id(card) for _, card, _ in found}) == len(found) >= 2
-        for *_, check in found:
-            said, check.outputs = "for these numbers something differs.", []
-            assert judged(check)[:3] == ("stopped", "the check did not run", ["the check did not run"])
-            check.outputs = [new_output("error", ename="NameError", evalue="name 'answer' is not defined")]
-            answer = new_code_cell(outputs=[new_output("error", ename="SyntaxError", evalue="expected ':'")])
-            assert judged(check, answer).text == "SyntaxError: expected ':'"
-            check.outputs = [new_output("error", ename="Wrong", evalue=f"answer: {said}")]
-            assert judged(check)[:3] == ("described", f"answer: {said}", [said])
-            for words in ("nothing is written yet: replace it.", "nothing is mended yet: the code is as it was."):
-                check.outputs = [new_output("error", ename="Wrong", evalue=f"answer: {words}")]
-                assert judged(check).kind == "empty"
+@pytest.mark.parametrize("path", chosen([]), ids=lambda path: path.stem)
+def test_our_solutions_earn_all_points_in_every_lesson(path):
+    lesson = read(path)
+    found = exercises(lesson)
+    assert len({heading for heading, *_ in found}) == len({id(card) for _, card, _ in found}) == len(found) >= 2
+    seen = judge.seen([cell for cell in lesson.cells if cell.cell_type == "code"], 60, False)
+    assert {name: judge.judge(name, said) for name, said in seen.items()} == dict.fromkeys(seen, "")
+    assert len(seen) == len(found)
+
+
+KINDS = [  # an answer to feature_map, the kind of its verdict, and what the student reads
+    ("def feature_map(tokens, grid)\n    return tokens", "stopped", "SyntaxError: expected ':'"),
+    ("found = 1", "stopped", "NameError: name 'feature_map' is not defined (Your answer is tried with"),
+    ("def feature_map(tokens, grid):\n    raise NotImplementedError()", "empty", "nothing is written yet"),
+    ("def feature_map(tokens, grid):\n    return tokens", "described", "feature_map: "),
+    ("import os\ndef feature_map(tokens, grid):\n    os._exit(1)", "stopped", "Your code ended the process"),
+]
+
+
+@pytest.mark.parametrize("answer, kind, words", KINDS)
+def test_an_answer_without_points_hears_why(answer, kind, words):
+    cells = [new_code_cell(answer), new_code_cell("checks.feature_map(feature_map)")]
+    cells[1].metadata.nbgrader = {"grade": True}
+    verdict = judge.verdicts(cells, 20)["feature_map"]
+    assert verdict.kind == kind and words in verdict.text
 
 
 @pytest.mark.parametrize(
@@ -231,8 +246,12 @@ def test_every_check_of_every_lesson_can_be_judged():
     [
         (["nowhere", "02"], "nowhere is no course"),
         (["course", "77"], "no lesson 77 in .*course; there are 01_patchify, 02_cls_token"),
-        (["course", "02", "nowhere"], "nowhere is no folder"),
-        (["course", "01"], "no hand-in of 01_patchify|submitted is no folder"),
+        (["course", "02", "nowhere"], "nowhere is neither a folder nor a zip"),
+        (["course", "01"], "no hand-in of 01_patchify|submitted is neither"),
+        (
+            ["course", "02", ".", "--roster", "nowhere.csv"],
+            r"--roster nowhere.csv: expected a CSV file with a column `id`",
+        ),
     ],
 )
 def test_bad_input_is_refused_in_one_line(room, monkeypatch, arguments, line):
@@ -244,20 +263,28 @@ def test_bad_input_is_refused_in_one_line(room, monkeypatch, arguments, line):
 
 
 def test_what_stops_nbgrader_is_said(graded, monkeypatch):
-    monkeypatch.setattr(sandbox, "run", lambda *_: b"")
-    monkeypatch.setattr(judge, "seen", lambda *_: {}["such"])
+    monkeypatch.setattr(judge, "verdicts", lambda *_: {}["such"])
     with pytest.raises(Refused, match=r"02_cls_token: nbgrader stopped with KeyError: 'such'$"):
         convert(Autograde, graded[0], LESSON, "cleo")
 
 
-@pytest.mark.parametrize("failures", [2, 3])
-def test_a_kernel_that_does_not_start_is_started_again(monkeypatch, failures):
-    starts = iter([RuntimeError("Kernel died before replying to kernel_info")] * failures)
+def test_a_roster_names_who_sent_nothing_and_who_is_not_on_it(graded, room, tmp_path, capsys):
+    (tmp_path / "in").mkdir()
+    nbformat.write(solved(room), tmp_path / "in" / f"cleo_{LESSON}.ipynb")
+    (tmp_path / "class.csv").write_text("id,first_name,last_name,email\nbert,Bert,Bo,\nzoe,Zoë,,\n", encoding="utf-8")
+    before = marks(graded[0])
+    grade(graded[0], "02", tmp_path / "in", listed=tmp_path / "class.csv")
+    assert marks(graded[0]) == before | {"cleo": 7, "zoe": None}
+    assert "not on the roster: cleo\n" in capsys.readouterr().out
 
-    def start(self):
-        if error := next(starts, None):
-            raise error
 
-    monkeypatch.setattr(Kernel, "execute", start)
-    with contextlib.nullcontext() if failures == 2 else pytest.raises(RuntimeError, match="Kernel died"):
-        Kernel(new_notebook()).run()
+def test_moodles_zip_is_taken_as_it_comes(graded, room, tmp_path):
+    with zipfile.ZipFile(tmp_path / "moodle.zip", "w") as packed:
+        packed.writestr("Uwe U_5_assignsubmission_file_/x.ipynb", nbformat.v4.writes(solved(room)))
+        packed.writestr("Vic V_6_assignsubmission_file_x.ipynb", nbformat.v4.writes(solved(room)))
+        packed.writestr("../../evil_02.ipynb", "x")
+    grade(graded[0], "02", tmp_path / "moodle.zip")
+    assert marks(graded[0])["Uwe_U_5"] == marks(graded[0])["Vic_V_6"] == 7
+    assert {path.name for path in tmp_path.iterdir()} == {"moodle.zip"}
+    with zipfile.ZipFile(graded[0] / "grades" / f"{LESSON}-moodle.zip") as packed:
+        assert {name.partition("/")[0] for name in packed.namelist()} >= {"Uwe U_5_assignsubmission_file_"}

@@ -2,21 +2,20 @@
 
 import json
 import re
-from dataclasses import replace
 
 import pytest
 import torch
+from nbformat.v4 import new_code_cell
 
 from classroom import live, pages
-from classroom.cells import Part
-from classroom.lessons import chosen, read
+from classroom.lessons import chosen
 from vit_tutorial import ViT, ViTConfig, data, interpret, weights
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     folder = tmp_path_factory.mktemp("site")
-    pages.site(chosen(["02"]), folder, read)
+    pages.make(chosen(["02"]), folder)
     return folder
 
 
@@ -206,13 +205,10 @@ def test_each_lesson_is_linked_and_the_code_is_there_to_read(site):
 
 
 def test_lessons_lead_to_it():
-    words = "A picture; it is live in JupyterLab."
-    widget = Part("code", "<span>show_model</span>", "", [f"<figcaption>{words}</figcaption>"])
-    drawn = Part("code", "", "", ['<figure><img src="a.png" alt="You are here on the map: it." width="3"></figure>\n'])
+    widget, drawn = new_code_cell("show_model(model)"), new_code_cell('plots.show(*figure1.here("04"))')
     for stem, target in (("04_attention", "#part=blocks"), ("12_speed", "#part=blocks"), ("07_vit", ""), ("99_x", "")):
-        live.link(stem, parts := [replace(widget), replace(drawn)])
-        assert f'<figure><a href="model.html{target}"><img src="a.png"' in parts[1].outputs[0]
-        assert '<a href="model.html">' in parts[0].outputs[0] and "</a></figure>" in parts[1].outputs[0]
+        assert f'<a href="model.html{target}">' in live.leads(stem, drawn)
+        assert '<a href="model.html">' in live.leads(stem, widget) and not live.leads(stem, new_code_cell("x"))
 
 
 def test_a_link_to_a_step_sets_it_up_and_nonsense_in_an_address_is_left_out(model_page):

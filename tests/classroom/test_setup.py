@@ -1,15 +1,18 @@
-"""What students are given to install: the package without readable solutions, versions, and no half-filled folder."""
+"""What students are given to install: the package without readable solutions, versions, lines that can be pasted."""
 
-import importlib.metadata
 import os
 import re
 import shutil
 import subprocess
 import sys
-import types
+import tomllib
 import zipfile
 
 import pytest
+import tree_sitter
+import tree_sitter_powershell
+from bs4 import BeautifulSoup
+from packaging.requirements import Requirement
 
 from classroom import __main__ as command
 from classroom import lessons, setup, wheels
@@ -48,36 +51,70 @@ def test_the_folder(usb):
     assert "SET-UP.html" in student_cell(usb)
 
 
-def test_the_stick_has_pages_for_whoevers_set_up_fails_and_the_slides(tmp_path, monkeypatch):
-    def make(_, folder):
-        (folder / "students").mkdir()
-        (folder / "students" / "index.html").write_text(folder.name)
+def test_the_stick_has_pages_and_slides_and_is_one_file_too(tmp_path, monkeypatch):
+    class Part:
+        @staticmethod
+        def make(_, folder):
+            (folder / "students").mkdir()
+            (folder / "index.html").write_text(folder.name)
+            (folder / "students" / "index.html").write_text("without notes")
 
-    monkeypatch.setattr(
-        command.importlib, "import_module", lambda *_: types.SimpleNamespace(make=make, for_students=shutil.copytree)
-    )
-    command.make(tmp_path / "all", ["02"], ["usb", "pages", "slides"])
+    monkeypatch.setattr(command.importlib, "import_module", lambda *_: Part)
+    command.make(tmp_path / "all", ["02"], ["pages", "slides", "usb"])
     stick = tmp_path / "all" / "usb"
-    assert [(stick / name / "index.html").read_text() for name in ("pages", "slides/students")] == ["pages", "slides"]
-    command.make(tmp_path / "some", ["02"], ["usb", "slides"])
-    assert {path.name for path in (tmp_path / "some" / "usb").iterdir()} == {"students", "slides"}
+    assert (stick / "pages" / "index.html").read_text() == "pages"
+    assert (stick / "slides" / "index.html").read_text() == "without notes"
+    assert {path.name for path in (tmp_path / "all").iterdir()} == {"slides", "usb", "usb.zip"}
+    assert "usb/pages/index.html" in zipfile.ZipFile(tmp_path / "all" / "usb.zip").namelist()
 
 
 def student_cell(usb):
     return lessons.read(usb / "lessons" / "02_cls_token.ipynb").cells[1].source
 
 
-def test_constraints_pin_what_the_lessons_need_and_hold_no_address(usb):
-    lines = (usb / "constraints.txt").read_text().splitlines()
-    assert all(re.fullmatch(r"[\w.-]+==[\w.]+", line) for line in lines)
-    names = {line.partition("==")[0].lower().replace("_", "-") for line in lines}
-    assert {"torch", "jupyterlab", "timm", "sympy"} <= names  # the last comes with torch
-    assert not {"vit-tutorial", "nbgrader", "pytest", "hypothesis"} & names
+def test_constraints_are_those_of_the_project_and_hold_no_address(usb):
+    lines = [*map(Requirement, (usb / "constraints.txt").read_text().splitlines())]
+    assert all(not line.url and str(line.specifier).startswith("==") for line in lines)
+    assert {"torch", "jupyterlab", "timm", "colorama", "pywinpty"} <= {line.name for line in lines}
+    assert not any("+" in str(line.specifier) for line in lines)  # a build would keep the others out
 
 
-def test_constraints_made_with_one_build_admit_another(monkeypatch):
-    monkeypatch.setattr(importlib.metadata.Distribution, "version", "1.0+cpu")
-    assert "torch==1.0\n" in setup.constraints()
+# --- lines that can be pasted ---
+
+
+def blocks(usb):
+    """The blocks of SET-UP.html: shell and lines."""
+    page = BeautifulSoup((usb / "SET-UP.html").read_text(encoding="utf-8"), "html.parser")
+    found = [block.get_text() for block in page.find_all("pre")]
+    return [("PowerShell" if "\\" in block else "sh", block) for block in found]
+
+
+def test_each_block_can_be_pasted_into_its_shell(usb):
+    powershell = tree_sitter.Parser(tree_sitter.Language(tree_sitter_powershell.language()))
+    found = blocks(usb)
+    assert [shell for shell, _ in found].count("PowerShell") == 2 and len(found) == 7
+    for shell, block in found:
+        if shell == "PowerShell":
+            assert not powershell.parse(block.encode()).root_node.has_error, block
+        else:
+            told = subprocess.run(["bash", "-n"], input=block, capture_output=True, text=True)
+            assert told.returncode == 0 and not told.stderr, block
+    broken = "python -m venv vit     (python3 or py, if there is no python)\n"  # as it was once
+    assert powershell.parse(broken.encode()).root_node.has_error
+    assert subprocess.run(["bash", "-n"], input=broken, capture_output=True, text=True).returncode
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the Mac's block is for sh")
+def test_the_blocks_make_an_environment_and_name_what_is_there(usb):
+    (wheel,) = usb.glob("*.whl")
+    for _, block in blocks(usb):
+        assert "WHEEL" not in block and (wheel.name in block or "install -c" not in block)
+        for folder in re.findall(r"wheels-\S+", block):
+            system, python = folder.removeprefix("wheels-").split("-")
+            assert system in wheels.SYSTEMS and python in wheels.PYTHONS
+    text = (usb / "SET-UP.html").read_text()
+    oldest, newest = wheels.PYTHONS[0], wheels.PYTHONS[-1]
+    assert f"{oldest}, 3.12 or {newest}" in text and "uv venv --python 3.12 --seed vit" in text
 
 
 def test_the_students_wheel_has_no_readable_solution_and_its_checks_name_mistakes(usb, tmp_path):
@@ -94,23 +131,59 @@ def test_the_students_wheel_has_no_readable_solution_and_its_checks_name_mistake
     assert told.stdout.splitlines() == ["named", "feature_map: right, on 6 cases"], told.stderr
 
 
+# --- wheels, by the real resolver ---
+
+
+@pytest.fixture(scope="module")
+def registry():
+    """Skips where nothing can be resolved, and says so."""
+    asked = ["uv", "pip", "compile", "-", "--no-config", "--quiet"]
+    if not shutil.which("uv"):
+        pytest.skip("uv is not installed: nothing is resolved")
+    if subprocess.run(asked, input="einops", capture_output=True, text=True).returncode:
+        pytest.skip("no package registry is reached from here: nothing is resolved for other systems")
+
+
+@pytest.mark.parametrize("python", wheels.PYTHONS)
+@pytest.mark.parametrize("system", wheels.SYSTEMS)
+def test_what_a_laptop_needs_is_resolved_for_its_own_system(registry, usb, system, python):
+    (wheel,) = usb.glob("*.whl")
+    lines = wheels.resolved(wheel, usb / "constraints.txt", system, python).split()
+    names = {line.partition("==")[0] for line in lines}
+    only = {"windows": {"colorama", "pywinpty"}, "macos": {"appnope"}, "linux": {"nvidia-nccl-cu13", "triton"}}
+    for other, own in only.items():
+        assert own <= names if other == system else not own & names
+    project = tomllib.loads((lessons.ROOT / "pyproject.toml").read_text())
+    wanted = [*map(Requirement, project["project"]["dependencies"])]
+    assert {line.name for line in wanted} | {"timm", "jupyterlab", "ipykernel"} <= names
+    assert "pytest" not in names and "nbgrader" not in names
+    assert {*lines} <= {line.partition(" ;")[0] for line in project["tool"]["uv"]["constraint-dependencies"]}
+
+
 def test_no_network_is_said_and_nothing_half_written_is_left(usb, monkeypatch, capfd):
-    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/")
-    monkeypatch.setenv("PIP_RETRIES", "0")
     monkeypatch.setenv("UV_OFFLINE", "1")
+    monkeypatch.setenv("UV_NO_CACHE", "1")
     before = {*usb.rglob("*")}
-    with pytest.raises(wheels.Refused, match="Is there a network") as refused:
-        wheels.fetch(usb, [])
-    assert {*usb.rglob("*")} == before and "\n" not in str(refused.value)
+    with pytest.raises(
+        wheels.Refused, match=r"^windows, Python 3\.12: uv found no wheels that go together\. It said: "
+    ) as no:
+        wheels.fetch(usb, "windows", "3.12")
+    assert {*usb.rglob("*")} == before and "\n" not in str(no.value)
     with pytest.raises(wheels.Refused, match="no vit_tutorial wheel"):
-        wheels.fetch(usb / "lessons", [])
+        wheels.fetch(usb / "lessons", "windows", "3.12")
 
 
-def test_wheels_of_two_systems_lie_side_by_side(usb, monkeypatch):
-    monkeypatch.setattr(wheels.subprocess, "run", lambda command, **_: command[command.index("-d") + 1].mkdir())
-    windows = ["--platform", "win_amd64", "--python-version", "3.12"]
-    wheels.fetch(usb, windows)
-    wheels.fetch(usb, [])
-    assert (usb / "wheels-win_amd64-py3.12").is_dir() and len([*usb.glob("wheels-*")]) == 2
-    with pytest.raises(wheels.Refused, match=r"wheels-win_amd64-py3\.12 exists already"):
-        wheels.fetch(usb, windows)
+def test_wheels_of_two_systems_are_side_by_side_and_none_is_fetched_twice(usb, monkeypatch):
+    monkeypatch.setattr(wheels, "resolved", lambda *_: "einops==0.8.2\n")
+
+    def download(command, **_):
+        command[command.index("-d") + 1].mkdir()
+        assert "--no-deps" in command and command[command.index("--python-version") + 1] in ("3.11", "3.12")
+        return subprocess.CompletedProcess(command, 0)
+
+    monkeypatch.setattr(wheels.subprocess, "run", download)
+    wheels.fetch(usb, "windows", "3.12")
+    wheels.fetch(usb, "linux", "3.11")
+    assert (usb / "wheels-windows-3.12").is_dir() and len([*usb.glob("wheels-*")]) == 2
+    with pytest.raises(wheels.Refused, match=r"wheels-windows-3\.12 exists already"):
+        wheels.fetch(usb, "windows", "3.12")

@@ -179,7 +179,7 @@ def test_what_is_proved_only_is_folded_and_no_slide(lesson):
 
 def test_the_table_in_the_readme_is_up_to_date():
     text = readme.README.read_text(encoding="utf-8")
-    assert readme.lessons_table() in text and readme.speed_table() in text
+    assert readme.lessons_table() in text
 
 
 def test_nbval_is_strict():

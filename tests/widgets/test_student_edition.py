@@ -5,7 +5,7 @@ from pathlib import Path
 
 import nbformat
 
-from classroom import student
+from classroom import setup
 from classroom.lessons import chosen, is_check, is_solution, read
 from tests.widgets.browser import run_cell, wait_for
 from vit_tutorial import checks
@@ -17,7 +17,7 @@ EXERCISE = checks.register_tokens
 def edition():
     """The student edition of lesson 02, as far as its imports, its first Predict and its first exercise."""
     with tempfile.TemporaryDirectory() as folder:
-        student.make(chosen(["02"]), Path(folder))
+        setup.without_solutions(chosen(["02"]), Path(folder))
         cells = read(next(Path(folder).glob("*.ipynb"))).cells
     code = [cell for cell in cells if cell.cell_type == "code"]
     predict = next(cell for cell in code if "checks.predict(" in cell.source)
