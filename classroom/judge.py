@@ -9,7 +9,6 @@ import shutil
 import tempfile
 import time
 import warnings
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
@@ -40,23 +39,29 @@ class Verdict(NamedTuple):
 
 
 def verdicts(cells: list[NotebookNode], limit: float) -> dict[str, Verdict]:
-    """The verdict on each exercise in a notebook's code cells; `limit` is in seconds, for all that an answer does."""
-    with ThreadPoolExecutor() as pool:
-        shown = pool.submit(seen, cells, limit, True)
-        found = seen(cells, limit, False)
+    """The verdict on each exercise in a notebook's code cells; `limit` is in seconds, for all that an answer does.
+
+    Points come from what was seen of an answer alone. Where that earns none, the check's words say more.
+    """
     who = dict(asked(cell.source) for cell in cells if is_check(cell))
-    return {name: verdict(name, who[name], alone, shown.result()[name]) for name, alone in found.items()}
+    alone, shown = seen(cells, limit, [*who]), {}
+    found = {name: verdict(name, who[name], said) for name, said in alone.items()}
+    if unclear := [
+        name for name, given in found.items() if not SHARES[given.kind] and not {"words", "unfit"} & {*alone[name]}
+    ]:
+        shown = seen(cells, limit, unclear, True)
+    return found | {name: verdict(name, who[name], alone[name], shown[name].get("words")) for name in unclear}
 
 
-def verdict(name: str, who: str, alone: dict, shown: dict) -> Verdict:
-    """Points come from what was seen of the answer alone; of what earns none the check's words say more."""
-    said, own, full = judge(name, alone), alone.get("words") or alone.get("unfit"), len(EXERCISES[name].cases)
+def verdict(name: str, who: str, alone: dict, words: str | None = None) -> Verdict:
+    """From what was seen of an answer, which the notebook calls `who`, and the check's words."""
+    said, own = judge(name, alone), alone.get("words") or alone.get("unfit")
     if said == "":
-        return Verdict("right", f"{who}: right, on {full} cases", [])
+        return Verdict("right", f"{who}: right, on {len(EXERCISES[name].cases)} cases", [])
     kind, named = kind_of(said, name) if said else ("stopped", [])
     if SHARES[kind]:
         return Verdict(kind, f"{who}: {said}", named)
-    text = str(own or shown.get("words") or said or DIED)
+    text = str(own or words or said or DIED)
     if "nothing is written yet" in text or "nothing is mended yet" in text:
         kind = "empty"
     text += f" {ALONE}" * text.startswith("NameError")
@@ -99,10 +104,10 @@ def asked(check: str) -> tuple[str, str]:
     return call.func.attr, ast.unparse(call.args[0])
 
 
-def seen(cells: list[NotebookNode], limit: float, words: bool) -> dict[str, dict]:
-    """By exercise, what is seen of the answers in code cells, or the `words` that the checks say to them."""
+def seen(cells: list[NotebookNode], limit: float, names: list[str], words: bool = False) -> dict[str, dict]:
+    """By exercise of `names`, what is seen of the answers in code cells, or the `words` that the checks say to them."""
     steps = [[cell.source, *(asked(cell.source) if is_check(cell) else ("", ""))] for cell in cells]
-    exercises = [EXERCISES[name] for _, name, _ in steps if name]
+    exercises = [EXERCISES[name] for name in names]
     left = {e.name: [[*e.wanted(i).items()] for i in range(len(e.cases) * e.is_class)] for e in exercises}
     found: dict[str, dict] = {}
     while left:

@@ -11,32 +11,6 @@ from vit_tutorial.checks import describe, engine
 engine.level, describe.unfit, engine.made = (lambda *_: "all"), (lambda *_: None), (lambda *_: Lies())
 class Lies:
     alias = {}"""
-REBOUND = """
-class Lies:
-    def __getattr__(self, name):
-        return lambda answer: print("it: right, on 4 cases")
-checks = Lies()"""
-MODULE = """
-import sys, types, vit_tutorial
-false = types.ModuleType("vit_tutorial.checks")
-false.__getattr__ = lambda name: lambda answer: print("it: right, on 4 cases")
-sys.modules["vit_tutorial.checks"] = vit_tutorial.checks = checks = false"""
-PRINT = """
-import builtins
-told = builtins.print
-builtins.print = lambda *_, **__: told("it: right, on 4 cases")
-get_ipython().showtraceback = lambda *_, **__: print()"""
-TREE = """
-import ast
-class Change(ast.NodeTransformer):
-    def visit_Expr(self, node):
-        return ast.parse('print("it: right, on 4 cases")').body[0] if "checks." in ast.unparse(node) else node
-get_ipython().ast_transformers.append(Change())"""
-CLEARED = """
-from IPython.core.interactiveshell import ExecutionResult
-from IPython.display import clear_output
-ExecutionResult.success = property(lambda self: True)
-get_ipython().events.register("post_run_cell", lambda _: (clear_output(), print("it: right, on 4 cases")))"""
 NAMED = """
 from vit_tutorial.checks import engine
 def lie(self, answer):
@@ -92,13 +66,6 @@ for _ in range(300):
         pass'''
 class Left:
     subprocess.Popen([sys.executable, "-c", CODE], start_new_session=True)"""
-NETWORK = """
-import socket
-class Asked:
-    try:
-        socket.create_connection(("127.0.0.1", {port}), 1)
-    except OSError:
-        pass"""
 DIES = "import os\ndef feature_map(tokens, grid):\n    os._exit(0)"
 ENDLESS = "def feature_map(tokens, grid):\n    while True: pass"
 FORKS = """
@@ -112,9 +79,6 @@ class MyWarmStart(nn.Module):
     def forward(self, tokens):
         kept = []
         while True: kept.append(torch.ones(10**8))"""
-LOUD = """
-def feature_map(tokens, grid):
-    for _ in range(10**9): print("x" * 1000)"""
 POISON = """
 import torch
 torch.allclose = torch.equal = lambda *_, **__: True"""

@@ -23,11 +23,11 @@ from .conftest import LESSON, marks, solved, words
 
 pytestmark = [pytest.mark.filterwarnings(f"ignore:{text}") for text in ("Object of type", "Non-unique cell id")]
 WALLS = pytest.mark.skipif(bool(sandbox.missing()), reason=f"only bubblewrap stops it, and {sandbox.missing()}")
+NAMES = ["register_tokens", "warm_start", "feature_map"]
 FORMULA = '=HYPERLINK("x"),Müller'
 PWNED = "<script>document.title = 'PWNED'</script><img src=x onerror=\"document.title = 'PWNED'\">"
 EARNED = {
-    "call": 0, "rebound": 0, "named": 0, "borrowed": 0, "harm": 0,
-    "forks": 0, "dies": 5, "endless": 2, "loud": 5,
+    "call": 0, "borrowed": 0, "harm": 0, "forks": 0, "dies": 5, "endless": 2,
 }  # fmt: skip
 
 
@@ -92,19 +92,15 @@ def graded(room, tmp_path_factory):
     harm = harm.replace("{course!r}", repr(str(course))).replace("{database!r}", repr(str(course / "gradebook.db")))
     stub = read(course / "release" / LESSON / f"{LESSON}.ipynb")
     files = {
-        "call": attacker(room, attacks.CALL, attacks.DIAGNOSE, attacks.LEVEL, attacks.CLEARED),
-        "rebound": attacker(room, attacks.MODULE, attacks.REBOUND, attacks.TREE, attacks.PRINT),
-        "named": attacker(room, attacks.NAMED),
+        "call": attacker(room, attacks.CALL, attacks.DIAGNOSE, attacks.LEVEL, attacks.NAMED, attacks.POISON),
         "borrowed": attacker(room, attacks.BORROWED),
         "forks": attacker(room, attacks.FORKS),
         "dies": attacker(room, attacks.DIES, keep=["registers", "warm-start"]),
         "endless": attacker(room, attacks.ENDLESS, attacks.HOG, keep=["registers"]),
-        "loud": attacker(room, attacks.LOUD, keep=["registers", "warm-start"]),
         "Ann Lee": solved(room),
         "Ann_Lee": stub,
         FORMULA + "_7_assignsubmission_file_": decorated(room),
         "copied": copied(room),
-        "one mistake": solved(room, ("[cls, registers", "[registers, cls")),
     }
     if not sandbox.missing():
         files["harm"] = attacker(room, harm)
@@ -127,7 +123,7 @@ def graded(room, tmp_path_factory):
 
 def test_attacks_earn_nothing_and_honest_hand_ins_keep_their_marks(graded):
     earned = marks(graded[0])
-    expected = EARNED | {"Ann_Lee": 7, "Ann_Lee-2": 0, "copied": 7, "one_mistake": 6, "large": None, "dangling": None}
+    expected = EARNED | {"Ann_Lee": 7, "Ann_Lee-2": 0, "copied": 7, "large": None, "dangling": None}
     del expected["harm"]
     kept = {name: points for name, points in earned.items() if name != "harm" and "HYPERLINK" not in name}
     assert kept == expected
@@ -168,10 +164,8 @@ def test_names_are_no_formulas_and_lose_no_marks(graded):
     assert [(row["Full name"], row["Grade"]) for row in moodle] == [(f"'{FORMULA}", "7.0")]
 
 
-def test_a_page_is_not_longer_than_a_page(graded):
-    assert len(page(graded[0], "loud")) < 1_000_000
-    for name in ("loud", "endless"):
-        assert "Your code did not finish in 5 seconds: an endless loop?" in words(page(graded[0], name))
+def test_an_endless_loop_is_called_so(graded):
+    assert "Your code did not finish in 5 seconds: an endless loop?" in words(page(graded[0], "endless"))
 
 
 def test_feedback_runs_no_script(graded, browser):
@@ -197,7 +191,7 @@ def test_facts_may_be_anything():
 def test_without_bubblewrap_the_answers_are_alone_too(room, monkeypatch):
     monkeypatch.setattr(sandbox, "missing", lambda: "it is not here")
     cells = [cell for cell in attacker(room, attacks.BORROWED, keep=[]).cells if cell.cell_type == "code"]
-    found = judge.seen(cells, 60, False)
+    found = judge.seen(cells, 60, NAMES)
     assert len(found) == 3 and "" not in [judge.judge(name, said) for name, said in found.items()]
     right = [cell for cell in solved(room).cells if cell.cell_type == "code"]
-    assert [judge.judge(name, said) for name, said in judge.seen(right, 100).items()] == [""] * 3
+    assert [judge.judge(name, said) for name, said in judge.seen(right, 60, NAMES).items()] == [""] * 3

@@ -219,9 +219,9 @@ def test_our_solutions_earn_all_points_in_every_lesson(path):
     lesson = read(path)
     found = exercises(lesson)
     assert len({heading for heading, *_ in found}) == len({id(card) for _, card, _ in found}) == len(found) >= 2
-    seen = judge.seen([cell for cell in lesson.cells if cell.cell_type == "code"], 60, False)
+    names = [judge.asked(check.source)[0] for *_, check in found]
+    seen = judge.seen([cell for cell in lesson.cells if cell.cell_type == "code"], 60, names)
     assert {name: judge.judge(name, said) for name, said in seen.items()} == dict.fromkeys(seen, "")
-    assert len(seen) == len(found)
 
 
 KINDS = [  # an answer to feature_map, the kind of its verdict, and what the student reads
