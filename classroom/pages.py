@@ -6,6 +6,8 @@ The live model lies beside them. `make` is the students' edition; the instructor
 import base64
 import re
 import shutil
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -14,8 +16,6 @@ import nbformat
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell
 from nbgrader.preprocessors import ClearSolutions
-from sphinx.application import Sphinx
-from sphinx.util.docutils import docutils_namespace
 
 from vit_tutorial import data
 
@@ -29,36 +29,6 @@ LESSON = re.compile(r"\[([^]]+)\]\((\w+)\.ipynb\)")
 GUESS = "> Write down your guess before you read on. (In JupyterLab, a cell takes it here and answers.)"
 FOOTER = """Text and figures: [CC BY 4.0](https://creativecommons.org/licenses/by/4.0/), the vit-tutorial authors.
 Code: MIT. [Photos and data have their own licences.](credits.md)"""
-SCROLL = """addEventListener("load", () => document.querySelectorAll("pre").forEach((box) => {
-  if (box.scrollWidth > box.clientWidth) box.tabIndex = 0; // for the keyboard
-}));"""
-CONFIG = {
-    "project": "A Vision Transformer, step by step",
-    "copyright": "the vit-tutorial authors. Text and figures: CC BY 4.0. Code: MIT",
-    "html_title": "A Vision Transformer, step by step",
-    "extensions": ["myst_nb"],
-    "nb_execution_mode": "off",
-    "myst_enable_extensions": ["amsmath", "dollarmath"],
-    "myst_heading_anchors": 3,
-    "suppress_warnings": ["mystnb.unknown_mime_type"],
-    "html_theme": "furo",
-    "html_theme_options": {
-        "light_css_variables": {"color-brand-primary": "#1d5a96", "color-brand-content": "#1d5a96"},
-        "dark_css_variables": {"color-brand-primary": "#8cbdf0", "color-brand-content": "#8cbdf0"},
-    },
-    "html_css_files": ["pages.css"],
-    "html_js_files": [(None, {"body": SCROLL})],
-    "html_copy_source": False,
-    "html_use_index": False,
-    "html_domain_indices": False,
-    "html_show_sphinx": False,
-    "html_show_search_summary": False,  # it would be fetched, which a browser does not do from a disk
-    "html_static_path": ["_static"],
-    "html_extra_path": ["_extra"],
-    "mathjax_path": "tex-svg-full.js",
-    "show_warning_types": True,
-    "language": "en",
-}
 
 
 def make(lessons: list[Path], folder: Path) -> None:
@@ -76,7 +46,7 @@ def unsolved(path: Path) -> NotebookNode:
 def site(lessons: list[Path], folder: Path, edition: Callable[[Path], NotebookNode], more: dict[str, str]) -> None:
     """The pages of an edition of the lessons, and more pages in Markdown by their names; `index` replaces ours."""
     with tempfile.TemporaryDirectory() as made:
-        source, stems = Path(made, "source"), [path.stem for path in lessons]
+        source, built, stems = Path(made, "source"), Path(made, "site", "html"), [path.stem for path in lessons]
         for name in ("_static", "_extra", "pictures"):
             (source / name).mkdir(parents=True)
         for path in lessons:
@@ -91,12 +61,12 @@ def site(lessons: list[Path], folder: Path, edition: Callable[[Path], NotebookNo
         for file in (SITE / "pages.css", mathjax()):
             shutil.copy(file, source / "_static")
         live.make(source / "_extra", stems)
-        with docutils_namespace(), open(Path(made, "log"), "w+") as log:
-            Sphinx(source, None, folder, Path(made, "trees"), "html", CONFIG, status=None, warning=log).build()
-            log.seek(0)
-            if complaints := log.read().strip():
-                first = re.sub(r"\x1b\[[\d;]*m", "", complaints).splitlines()[0]  # without colours
-                raise Refused(f"the pages were not made. Sphinx: {first}")
+        shutil.copy(SITE / "conf.py", source)
+        command = [sys.executable, "-m", "sphinx", "-b", "html", "-q", "--no-color", source, built]
+        said = subprocess.run(command, capture_output=True, text=True).stderr.strip()
+        if said:
+            raise Refused(f"the pages were not made. Sphinx: {said.splitlines()[0]}")
+        shutil.copytree(built, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns(".buildinfo"))
 
 
 def is_figure(output: NotebookNode) -> bool:
