@@ -29,7 +29,8 @@ CELLS = one_file
 
 
 def test_a_lesson_that_is_one_file_has_its_widgets(page):
-    cells = page.locator(".jp-Notebook .jp-Cell").count()
+    cells = len(one_file().cells)
+    wait_for(lambda: page.locator(".jp-Notebook .jp-Cell").count() == cells)  # a large one is drawn later
     for number in range(cells - 4):
         run_cell(page, number)
     run_cell(page, cells - 4)  # PyTorch is imported there
