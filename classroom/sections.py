@@ -23,14 +23,14 @@ class Section:
 
 
 def reading_minutes(cells: list[NotebookNode]) -> float:
-    """150 words or 10 lines of code per minute; what is folded is not counted."""
+    """100 words or 5 lines of code per minute, as tools/lesson.py has it; what is folded is not counted."""
     words = lines = 0
     for cell in cells:
         if cell.cell_type == "markdown":
             words += len(re.sub(r"<details>.*?</details>", "", cell.source, flags=re.DOTALL).split())
         elif not cell.metadata.get("jupyter"):
             lines += len(cell.source.splitlines())
-    return words / 150 + lines / 10
+    return words / 100 + lines / 5
 
 
 def sections(notebook: NotebookNode) -> list[Section]:

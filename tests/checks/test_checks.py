@@ -14,6 +14,7 @@ from tests.checks.broken import subclass
 from tests.checks.right import RIGHT, typed
 from tests.checks.wrong_answers import MISTAKES
 from vit_tutorial import checks
+from vit_tutorial.checks import mistakes
 from vit_tutorial.checks.observe import numbers
 
 # --- wrong classes: the package's, with another forward or other parameters ---
@@ -118,3 +119,14 @@ def test_the_learners_own_line_is_shown(tmp_path, monkeypatch):
     mine = importlib.import_module("mine").my_attention
     with pytest.raises(AssertionError, match=r"stopped in line 2, `scores = q @ k`, with RuntimeError: .*\(for q \("):
         checks.attention(mine)
+
+
+def test_a_long_search_for_two_mistakes_says_so_once(monkeypatch, capsys):
+    seconds = iter([0, 1, 2.5, 3])
+    monkeypatch.setattr(mistakes.time, "monotonic", lambda: next(seconds))
+    assert [*mistakes.patiently("ab")] == ["a", "b"]
+    assert capsys.readouterr().out == (
+        "No single mistake explains this. Looking for two at once, which can take ten seconds.\n"
+    )
+    seconds = iter([0, 1, 1.9])
+    assert [*mistakes.patiently("ab")] == ["a", "b"] and capsys.readouterr().out == ""
