@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+LOOKING = "No single mistake explains this. Looking for two at once, which can take ten seconds.\n"
+
 
 class Edit(NamedTuple):
     """One way to make a mistake: the sentence that names it, and what to replace by what in the solution."""
@@ -53,6 +55,6 @@ def patiently(pairs: Iterable[tuple[list[str], str]]) -> Iterator[tuple[list[str
     start, silent = time.monotonic(), True
     for pair in pairs:
         if silent and time.monotonic() - start > 2:
-            print("No single mistake explains this. Looking for two at once, which can take ten seconds.", flush=True)
+            print(LOOKING, end="", flush=True)
             silent = False
         yield pair
