@@ -1,7 +1,8 @@
 """A hand-in's answers, defined in a process of its own: what is seen of them there, as data for the judge.
 
-It has the hand-in's imports, functions, classes and constants, and none of our solutions. Another such process, with
-our solutions, has the checks look at the same answers: their words are shown to the student, and earn nothing.
+It has the hand-in's imports, functions, classes and constants, the answers' own cells, and none of our solutions.
+Another such process, with our solutions, has the checks look at the same answers: their words are shown to the student,
+and earn nothing.
 """
 
 import ast
@@ -34,14 +35,14 @@ def defines(statement: ast.stmt) -> bool:
     return isinstance(value, ast.Lambda) or all(ast.unparse(call).startswith("math.") for call in calls)
 
 
-def define(source: str, space: dict) -> str:
-    """Carry out what a cell defines; what fails is skipped, and the last error comes back in words."""
+def define(source: str, own: bool, space: dict) -> str:
+    """Carry out what a cell defines, an answer's `own` cell whole; the last error comes back in words."""
     error = ""
     try:
         body = ast.parse(TransformerManager().transform_cell(source)).body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as failed:
         return f"{type(failed).__name__}: {failed}"
-    for statement in filter(defines, body):
+    for statement in body if own else filter(defines, body):
         try:
             exec(compile(ast.Module([statement], []), "<answer>", "exec"), space)
         except Exception as failed:
@@ -116,17 +117,17 @@ def said_to(exercise: Any, own: Any) -> dict:
 def main() -> None:
     given, out = sandbox.inside()
     asked, space, error = json.load(given), {"__name__": "__main__", "display": lambda *_, **__: None}, ""
-    for source, name, answer in asked["cells"]:
+    for source, own, name, answer in asked["cells"]:
         if not name:
-            error = define(source, space) or error
+            error = define(source, own, space) or error
         elif name in asked["wanted"]:
-            exercise, own = checks.EXERCISES[name], space.get(answer)
+            exercise, given_answer = checks.EXERCISES[name], space.get(answer)
             if answer not in space:
                 said = {"words": error or f"NameError: name '{answer}' is not defined"}
             elif asked["words"]:
-                said = said_to(exercise, own)
+                said = said_to(exercise, given_answer)
             else:
-                said = seen_of(exercise, own, asked["wanted"][name])
+                said = seen_of(exercise, given_answer, asked["wanted"][name])
             out.write(json.dumps({"exercise": name, **said}).encode() + b"\n")
             out.flush()
             error = ""

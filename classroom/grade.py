@@ -8,6 +8,7 @@ that is there.
 
 import argparse
 import csv
+import shutil
 import sys
 import tempfile
 import time
@@ -55,7 +56,11 @@ def grade(
         folder = unpacked(folder, Path(room, "0")) if packed else folder or course / "submitted"
         if not folder.is_dir():
             raise Refused(f"{folder} is neither a folder nor a zip; hand-ins are expected in it")
-        _grade(course, lesson, folder, names, roster(listed) if listed else {}, Path(room))
+        if listed:
+            roster(listed)  # or it is refused
+            shutil.copy(listed, course / "roster.csv")
+        own = course / "roster.csv"
+        _grade(course, lesson, folder, names, roster(own) if own.is_file() else {}, Path(room))
 
 
 def _grade(course: Path, lesson: str, folder: Path, names: bool, listed: dict[str, str], room: Path) -> None:
@@ -65,7 +70,7 @@ def _grade(course: Path, lesson: str, folder: Path, names: bool, listed: dict[st
         for key, name in listed.items():
             gradebook.update_or_create_student(key, last_name=name)
         known = {student.id: student.last_name or student.id for student in gradebook.students}
-    found = place(course, lesson, folder, known, room)
+    found = place(course, lesson, folder, known, listed, room)
     students = [key for key, student in found.items() if student.files]
     without = [key for key in found if key not in students]
     if not students:
@@ -115,7 +120,9 @@ def main() -> None:
     parser.add_argument("lesson", metavar="NUMBER", help="for example 04")
     parser.add_argument("handed_in", nargs="?", type=Path, metavar="HANDED_IN", help="a folder or a zip")
     parser.add_argument("--names", action="store_true", help="name the students in the report")
-    parser.add_argument("--roster", type=Path, metavar="FILE", help="a CSV file of the class, with a column `id`")
+    parser.add_argument(
+        "--roster", type=Path, metavar="FILE", help="a CSV file of the class, with a column `id`; kept for next time"
+    )
     given = parser.parse_args()
     folder = given.handed_in and given.handed_in.resolve()
     try:

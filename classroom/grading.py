@@ -35,8 +35,8 @@ FOR_STUDENTS = """<details><summary>For students: set-up, points, handing in</su
 - **Run** all cells from the top, one after the other (Shift+Enter; *Run All* stops at the first exercise). Where a cell
   says `checks.predict`, put your guess in place of the dots before you run it.
 - **Write** your code in place of `raise NotImplementedError()`, in the cell above each check. Leave the checks as they
-  are, and run them as often as you like. Your answer is graded with the notebook's imports, functions, classes and
-  constants. Anything else that it needs, it must compute itself.
+  are, and run them as often as you like. What another cell computes isn't there when your answer is graded, only the
+  notebook's imports, functions, classes and constants. Compute the rest in the answer's own cell.
 - **Points** stand on each exercise's card: all of them if the check says *right*, half if it names your one mistake,
   a quarter if it names two, otherwise none. Predictions and *From memory* earn none.
 - **Hand in** this notebook, saved, as one file (in Colab: *File*, *Download*, *Download .ipynb*). Any name will do.

@@ -7,7 +7,6 @@ import time
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from html import escape
 from pathlib import Path
 
 import nbformat
@@ -36,9 +35,9 @@ def grade_id(cell: NotebookNode) -> str | None:
 
 
 def shown(text: str) -> str:
-    """What a student wrote, in a line that a terminal, a file and Markdown take as words."""
+    """What a student wrote, in one line that a terminal takes as words."""
     line = " ".join("".join(c if c.isprintable() else " " for c in text).split())[:500]
-    return escape(line, quote=False).replace("[", "&#91;").encode("utf-8", "replace").decode()
+    return line.encode("utf-8", "replace").decode()
 
 
 def as_released(notebook: NotebookNode, release: NotebookNode) -> None:
@@ -77,7 +76,7 @@ def handed_in(path: Path, release: NotebookNode) -> NotebookNode:
     except Exception as error:  # a file may hold anything
         own = path.suffix.lower()
         raise Refused(
-            "a notebook that is damaged" if own == ".ipynb" else f"no notebook ({own or 'no ending'})"
+            "a notebook that is damaged" if own == ".ipynb" else f"not a notebook ({own or 'no ending'})"
         ) from error
     checks = [check for *_, check in exercises(release)]
     missing = [check for check in checks if check.metadata.nbgrader.grade_id not in ids]
@@ -144,14 +143,30 @@ def files(folder: Path, room: Path, deep: int = 2) -> Iterator[tuple[Path, Path 
         yield where, path
 
 
-def place(course: Path, lesson: str, folder: Path, known: dict[str, str], room: Path) -> dict[str, Student]:
+def on_roster(key: str, name: str, listed: dict[str, str], whose: dict[str, str]) -> str | None:
+    """The id under which a roster has a student: the key itself, or one whose name is there once.
+
+    `whose` remembers who has which id already: of two students with one name, the second is a stranger.
+    """
+
+    def plain(text: str) -> str:
+        return re.sub(r"[\W_]+", " ", text).strip().casefold()
+
+    ids = [one for one in listed if one.casefold() == key.casefold()]
+    ids = ids or [one for one, called in listed.items() if plain(called) == plain(name)]
+    return ids[0] if len(ids) == 1 and whose.setdefault(ids[0], key) == key else None
+
+
+def place(
+    course: Path, lesson: str, folder: Path, known: dict[str, str], listed: dict[str, str], room: Path
+) -> dict[str, Student]:
     """Put each student's newest hand-in where nbgrader looks for it; say what was passed over.
 
     By the name of their folder all who sent files; those without `files` sent none that is a hand-in. `known` has the
-    names of those who are in the gradebook; in `room`, an empty folder, zips are opened.
+    names of those who are in the gradebook, `listed` those on the roster; in `room`, an empty folder, zips are opened.
     """
     release = read(course / "release" / lesson / f"{lesson}.ipynb")
-    again, found = folder == course / "submitted", {}
+    again, found, whose = folder == course / "submitted", {}, {}
     for where, path in files(folder, room):
         if again and where.parts[1:] != (lesson, f"{lesson}.ipynb"):
             continue
@@ -160,7 +175,10 @@ def place(course: Path, lesson: str, folder: Path, known: dict[str, str], room: 
             key, name = student_of(where, lesson)
             if again:
                 key, name = where.parts[0], known.get(where.parts[0], where.parts[0])
-            key = free(key, name, known)
+            elif own := on_roster(key, name, listed, whose):
+                key, name = own, listed[own]
+            else:
+                key = free(key, name, known)
             known[key] = name
             student = found.setdefault(key, Student(name, where.parts[0]))  # known now, even with nothing to grade
             if isinstance(path, Refused):

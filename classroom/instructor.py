@@ -26,11 +26,12 @@ An exercise may still need the idea, as exercise 1 of lesson 04 needs its sectio
 **90 minutes: one lesson.** Its plan is on its page and in the notes of its slides. For a first class, take lesson 04.
 The exercises after the first are homework. If you start at 04, students need three things from earlier lessons: an
 image is cut into patches, each patch becomes a vector of D numbers called a token, so a batch is (B, N, D), and one
-more token joins before each is told its position. The first slides of lesson 00 show this in a few minutes, so make
-both: `OUT 00 04`. Your students also need `nn.Linear` and `nn.Module`.
+more token joins before each is told its position. Slides 2 and 7 of lesson 00, *The map* and *Equation 1: words*,
+show this in a few minutes, so make both: `OUT 00 04`. Your students also need `nn.Linear` and `nn.Module`.
 
-**45 minutes.** Show the slides without those marked *leave it out when you are late*, and give the writing and all
-exercises as homework.
+**60 minutes.** Leave out the slides marked *if late*, and give *Write it first* and all exercises as homework.
+
+**Twice 45 minutes.** End the first half after the slide whose clock in the lesson's table comes closest to 45.
 
 **Half a day: from pixels to logits.** Lessons 00, 01, 04, 05 and 07, each without the sections that may be skipped
 (but 04 with its masks): {day} minutes to read, and exercise 1 of each ({first} minutes). Let students run the cells
@@ -47,7 +48,7 @@ MISTAKES = 10  # of each exercise
 
 def make(lessons: list[Path], folder: Path) -> None:
     """The site: this page, plans, each lesson's usual mistakes, and the lessons with solutions."""
-    about_all = ["# For the instructor", "[Plans for 45 minutes, 90 minutes, a day and four weeks](plans.md)"]
+    about_all = ["# For the instructor", "[Plans for 60 minutes, 90 minutes, a day and four weeks](plans.md)"]
     written = {
         "index": "\n\n".join([*about_all, *(about(path) for path in lessons), toctree(lessons)]),
         "plans": plans(),
@@ -58,7 +59,7 @@ def make(lessons: list[Path], folder: Path) -> None:
 
 def toctree(lessons: list[Path]) -> str:
     names = [name for path in lessons for name in (path.stem, f"{path.stem}-mistakes")]
-    return "\n".join(["```{toctree}", ":hidden:", "plans", *names, "forward", "credits", "```"])
+    return "\n".join(["```{toctree}", ":hidden:", "plans", *names, "```"])
 
 
 def listed(lines: Iterable[str]) -> str:
@@ -95,7 +96,10 @@ def question(name: str, notebook: NotebookNode) -> str:
 
 def mistakes(notebook: NotebookNode) -> str:
     """Ten mistakes of each exercise, in the check's words."""
-    found = [f"# Mistakes in {title(notebook)[:2]}", "The first ten that each check names, in its words."]
+    found = [
+        f"# Mistakes in {title(notebook)[:2]}",
+        "At most ten mistakes that each check names, in its words and its order. Nobody has counted them.",
+    ]
     for heading, _, check in exercises(notebook):
         name = re.match(r"checks\.(\w+)", check.source)[1]
         found += [f"## {heading}", listed(slides.usual(name, MISTAKES))]
@@ -133,7 +137,7 @@ def about(path: Path) -> str:
             "**Afterwards your students can explain**\n\n" + listed(re.findall(r"^- (.+)", recap, re.MULTILINE)),
             f"**90 minutes**, slide by slide; {90 - clock[-1]} minutes are buffer\n\n"
             + tabled("minutes | slide | late", rows),
-            f"**May be skipped** ({round(saved(path))} minutes of reading in all): " + "; ".join(noted),
+            f"**May be skipped** (minutes of reading in all: {round(saved(path))}): " + "; ".join(noted),
             "**Usual guesses**\n\n" + tabled("asked | right | usual guess | what to say", guesses(notebook)),
             f"**What to ask**\n\n{questions.strip()}\n\n<details>{answers.split('**Next:**')[0].strip()}",
         ]

@@ -21,13 +21,14 @@ from vit_tutorial.checks.observe import Fact
 
 from . import sandbox
 from .answers import value_of
-from .lessons import is_check
+from .lessons import is_check, is_solution
 
 MOST = 20_000_000  # bytes of facts
 START = 30  # seconds in which a busy machine has imported PyTorch
 SHARES = {"right": 1, "one mistake named": 1 / 2, "two named": 1 / 4, "described": 0, "empty": 0, "stopped": 0}
 DIED = "Your code ended the process that tried it: too much memory?"
-ALONE = "(Your answer is tried with the notebook's imports, functions, classes and constants only.)"
+ALONE = """What another cell computes is not there when your answer is graded, only your notebook's imports, functions,
+classes and constants. Compute it in the answer's own cell."""
 
 
 class Verdict(NamedTuple):
@@ -64,7 +65,9 @@ def verdict(name: str, who: str, alone: dict, words: str | None = None) -> Verdi
     text = str(own or words or said or DIED)
     if "nothing is written yet" in text or "nothing is mended yet" in text:
         kind = "empty"
-    text += f" {ALONE}" * text.startswith("NameError")
+    elif "your code stopped" in text or kind == "stopped":
+        kind = "stopped"
+        text += f" {ALONE}" * ("NameError" in text)
     return Verdict(kind, text, [text.removeprefix(f"{who}: ")])
 
 
@@ -106,7 +109,7 @@ def asked(check: str) -> tuple[str, str]:
 
 def seen(cells: list[NotebookNode], limit: float, names: list[str], words: bool = False) -> dict[str, dict]:
     """By exercise of `names`, what is seen of the answers in code cells, or the `words` that the checks say to them."""
-    steps = [[cell.source, *(asked(cell.source) if is_check(cell) else ("", ""))] for cell in cells]
+    steps = [[cell.source, is_solution(cell), *(asked(cell.source) if is_check(cell) else ("", ""))] for cell in cells]
     exercises = [EXERCISES[name] for name in names]
     left = {e.name: [[*e.wanted(i).items()] for i in range(len(e.cases) * e.is_class)] for e in exercises}
     found: dict[str, dict] = {}

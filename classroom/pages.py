@@ -57,12 +57,25 @@ def site(lessons: list[Path], folder: Path, edition: Callable[[Path], NotebookNo
         shutil.copy(NOTEBOOKS / "figure1.png", source)
         pages = {"index": contents(lessons), "credits": credits(), "forward": live.listing(), **more}
         for name, text in pages.items():
-            (source / f"{name}.md").write_text(text, encoding="utf-8")
+            orphan = "---\norphan: true\n---\n\n" * (name in ("credits", "forward"))  # they are linked, in no menu
+            (source / f"{name}.md").write_text(orphan + text, encoding="utf-8")
         for file in (SITE / "pages.css", mathjax()):
             shutil.copy(file, source / "_static")
         live.make(source / "_extra", stems)
         shutil.copy(SITE / "conf.py", source)
-        command = [sys.executable, "-m", "sphinx", "-b", "html", "-q", "--no-color", source, built]
+        command = [
+            sys.executable,
+            "-m",
+            "sphinx",
+            "-b",
+            "html",
+            "-q",
+            "--no-color",
+            "-d",
+            f"{made}/trees",
+            source,
+            built,
+        ]
         said = subprocess.run(command, capture_output=True, text=True).stderr.strip()
         if said:
             raise Refused(f"the pages were not made. Sphinx: {said.splitlines()[0]}")
@@ -89,6 +102,7 @@ def prepared(path: Path, notebook: NotebookNode, stems: list[str]) -> NotebookNo
         if "jupyter" in cell.metadata:
             if "hide-input" in before.metadata.get("tags", []) and not before.outputs and not is_solution(before):
                 cell.source = f"{cells.pop(-2).source}\n\n{cell.source}"  # one fold for both
+            cell.source = re.sub(r"^ *### (BEGIN|END) SOLUTION *\n?", "", cell.source, flags=re.M)
             said = "Proof" if "proof" in tags else "Our solution" if is_solution(cell) else "Code"
             cell.metadata.tags = [*tags, "hide-input"]
             cell.metadata.mystnb = {"code_prompt_show": said, "code_prompt_hide": said}
@@ -142,7 +156,7 @@ def contents(lessons: list[Path]) -> str:
             *(re.sub(r"\[([^]]+)\]\([^)]*\)", r"\1", block) for block in (first[1], builds)),
             f"*{times['minutes_to_read']} minutes to read, {times['minutes_of_exercises']} for the exercises*",
         ]
-    names = "\n".join(["```{toctree}", ":hidden:", *(path.stem for path in lessons), "forward", "credits", "```"])
+    names = "\n".join(["```{toctree}", ":hidden:", *(path.stem for path in lessons), "```"])
     return "\n\n".join([*parts, FOOTER, names])
 
 

@@ -21,6 +21,9 @@ from .judge import SHARES
 from .lessons import read, title
 from .setup import sheet as page_of
 
+COLUMNS = """*Right* earns all points, *one mistake named* half, *two named* a quarter (or one, and something else is
+wrong). *Described*: wrong, by no mistake that the check knows. *Empty*: nothing was written. *Stopped*: an error."""
+
 
 def sheet(path: Path, head: list[str], rows: list[list]) -> None:
     """A CSV file in which no name is a formula for a spreadsheet."""
@@ -46,6 +49,11 @@ def verdicts(autograded: Path) -> dict[str, dict]:
     return {} if broken else {check.metadata.nbgrader.grade_id: check.outputs[-1].metadata for check in checks}
 
 
+def words(text: str) -> str:
+    """What a student wrote, for Markdown."""
+    return re.sub(r"([<\[])", r"\\\1", shown(text))
+
+
 def report(course: Path, lesson: str, names: bool, without: list[str]) -> str:
     """In Markdown; with the students' names behind each mistake only on demand. `without`: whose files were none."""
     graded = sorted(course.glob(f"autograded/*/{lesson}/{lesson}.ipynb"))
@@ -64,13 +72,14 @@ def report(course: Path, lesson: str, names: bool, without: list[str]) -> str:
             kept = seen[check.metadata.nbgrader.grade_id]
             kinds[kept["verdict"]] += 1
             for sentence in kept["sentences"]:
-                who[sentence if sentence in ours else shown(sentence)].append(student)
+                who[sentence if sentence in ours else words(sentence)].append(student)
         rows.append(f"| {heading} | {' | '.join(str(kinds[kind]) for kind in SHARES)} |")
         lines = [
             f"- {len(students)} × {sentence}" + f" ({', '.join(students)})" * names
             for sentence, students in sorted(who.items(), key=lambda item: -len(item[1]))
         ]
         mistakes += ["", f"## {heading}", "", *lines] if lines else []
+    rows += ["", COLUMNS]
     if without:
         who = f" ({', '.join(without)})" * names
         mistakes += ["", "## Nothing to grade", "", f"- {len(without)} × files that are no hand-in of this lesson{who}"]
@@ -80,7 +89,7 @@ def report(course: Path, lesson: str, names: bool, without: list[str]) -> str:
 def nothing_to_grade(course: Path, lesson: str, key: str, student: Student) -> None:
     """The feedback page of a student whose files are no hand-in says so, and what to send."""
     heading = title(read(course / "release" / lesson / f"{lesson}.ipynb"))
-    reasons = "".join(f"<li>{reason}</li>" for reason in student.passed_over)
+    reasons = "".join(f"<li>{escape(reason)}</li>" for reason in student.passed_over)
     body = f"""<h1>{escape(heading)}</h1>
 <p>{escape(student.name)}: no mark yet, because nothing that you handed in could be graded.</p>
 <ul>{reasons}</ul>

@@ -4,17 +4,19 @@ A deck is Markdown, `classroom/decks/04.md`. A line `--- slide 3` begins a slide
 it out when you are late); `--- subslide`, `--- fragment` (appears with a click) and `--- notes` are nbconvert's other
 slide types. What stands in the lesson is shown, not repeated:
 
-    cell: 8dbfd50213 output            a cell of the lesson by its id: its outputs; `code`: its code; nothing: both
+    cell: 8dbfd50213 output            a cell of the lesson: its outputs; `code`: its code; nothing: both
     cell: 74bc3b3668 code 7-16 3|5-6   its lines 7 to 16; of these the third is lit, after a click the fifth and sixth
     predict: nose-scores               "Your guess?"; the notes get the answer, and what to say to the wrong guesses
-    exercise: cross_attention          its points and minutes; the notes get our solution and what first answers do
+    exercise: cross_attention          its points and minutes; the notes get our solution and known mistakes
 
-A fenced block `flow` becomes a row of boxes: x, (B, N, D) -> qkv, (B, N, 3D) -> ...
+`python -m classroom.slides 04` prints the ids of lesson 04's cells. A fenced block `flow` becomes a row of boxes:
+x, (B, N, D) -> qkv, (B, N, 3D) -> ...
 """
 
 import importlib.metadata
 import re
 import shutil
+import sys
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -29,7 +31,7 @@ from vit_tutorial.checks import EXERCISES
 from vit_tutorial.checks.predict import table
 
 from .grading import CARD, exercises
-from .lessons import Refused, is_solution, read, title
+from .lessons import Refused, chosen, is_solution, read, title
 
 DECKS, SITE = Path(__file__).with_name("decks"), Path(__file__).with_name("site")
 REVEAL = Path(sphinx_revealjs.__file__).parent / "_static" / "revealjs"
@@ -94,19 +96,29 @@ def chunks(path: Path) -> list[tuple[str, str, bool, str]]:
 
 def deck(path: Path, notes: bool = True) -> NotebookNode:
     """A lesson's deck as a notebook for nbconvert, each cell with its slide type."""
-    lesson, cells, clock = read(path), [], 0
-    for kind, minutes, late, text in chunks(path):
-        made, said = pieces(lesson, text, path.stem)
-        for cell, slide_type in zip(made, [kind, *["-"] * len(made)], strict=False):
-            cell.metadata.slideshow = {"slide_type": slide_type}
-        if kind != "notes" or notes:
-            cells += made
+    lesson, cells, clock, slides = read(path), [], 0, []
+    for piece in chunks(path):
+        slides += [[]] * (not slides or piece[0] in ("slide", "subslide"))
+        slides[-1] = [*slides[-1], piece]
+    for slide in slides:
+        shown, spoken, answers = [], [], []
+        for kind, _, _, text in slide:
+            if kind == "notes":
+                spoken.append(text)
+                continue
+            made, said = pieces(lesson, text, path.stem)
+            answers += said
+            for cell, slide_type in zip(made, [kind, *["-"] * len(made)], strict=False):
+                cell.metadata.slideshow = {"slide_type": slide_type}
+            shown.append(made)
+        _, minutes, late, _ = slide[0]
         if minutes:
-            made[0].metadata.slideshow.data = {"timing": 60 * int(minutes)}
             clock += int(minutes)
-            said.insert(0, f"*{minutes} min, until {clock}*" + " · leave it out when you are late" * late)
-        if notes and said:
-            cells.append(new_markdown_cell("\n\n".join(said), metadata={"slideshow": {"slide_type": "notes"}}))
+            shown[0][0].metadata.slideshow.data = {"timing": 60 * int(minutes)}
+            spoken.insert(0, f"*{minutes} min, until {clock}*" + " · leave it out when you are late" * late)
+        said = new_markdown_cell("\n\n".join([*spoken, *answers]), metadata={"slideshow": {"slide_type": "notes"}})
+        # before the fragments: reveal shows those of a fragment only after its click
+        cells += [*shown[0], *[said] * notes, *(cell for made in shown[1:] for cell in made)]
     return new_notebook(cells=cells, metadata={"title": title(lesson)})
 
 
@@ -166,10 +178,16 @@ def card(lesson: NotebookNode, name: str) -> tuple[str, str]:
     ours = re.sub(r"^ *### (BEGIN|END) SOLUTION *\n?", "", ours, flags=re.M)
     told = f"{heading}: {CARD.search(words.source)[1]}, {check.metadata.nbgrader.points} points"
     mistakes = "\n".join(f"- {sentence}" for sentence in usual(name))
-    notes = f"**First answers**\n\n{mistakes}\n\n**Our solution**\n\n```python\n{ours}\n```"
+    notes = f"**Mistakes that the check names**\n\n{mistakes}\n\n**Our solution**\n\n```python\n{ours}\n```"
     return f'<span class="badge">{told}</span>', notes
 
 
 def usual(name: str, most: int = 3) -> list[str]:
     """What first answers to an exercise do wrong: of the known mistakes those that come first."""
     return [*dict.fromkeys(edit.sentence for edit in EXERCISES[name].edits)][:most]
+
+
+if __name__ == "__main__":  # python -m classroom.slides 04: the ids of a lesson's cells of code
+    for cell in read(*chosen(sys.argv[1:2])).cells:
+        if cell.cell_type == "code":
+            print(cell.id.partition("-")[2], cell.source.partition("\n")[0][:90], sep="  ")

@@ -35,7 +35,7 @@ def test_a_guess_gets_its_reason_and_never_the_value(name, capsys):
         return capsys.readouterr().out
 
     assert said(entry["answer"]).startswith("Right.")
-    assert said(...).startswith("Your guess, please")
+    assert said(...).startswith("Replace the dots with your guess: ")
     sentences = [entry["otherwise"]]
     for wrong in entry["wrong"]:
         guess = wrong.get("guess", wrong.get("above", 0) * 2 if "above" in wrong else wrong.get("below", 0) / 2 - 1e-9)
@@ -88,7 +88,7 @@ def test_a_share_is_taken_for_its_per_cent(name, capsys):
         said = capsys.readouterr().out.splitlines()
         assert len(said) == 2 and said[0] == said[1]
     checks.predict(name, ...)
-    assert "a number, in per cent, in place" in capsys.readouterr().out
+    assert "guess: a number, in per cent." in capsys.readouterr().out
 
 
 def test_a_guess_of_another_kind_is_told_so_and_an_unknown_name_is_refused(capsys):

@@ -100,7 +100,7 @@ def test_marks(graded):
 def test_what_is_passed_over_is_said(graded):
     lines = graded[1].splitlines()
     assert f"emil/{LESSON}.ipynb: a notebook that is damaged; passed over" in lines
-    assert "paul/answers.pdf: no notebook (.pdf); passed over" in lines
+    assert "paul/answers.pdf: not a notebook (.pdf); passed over" in lines
     assert f"gina/{LESSON}.ipynb: a notebook, but not 02 · A token that belongs to no patch; passed over" in lines
     assert {f"{name}: nothing to grade" for name in ("emil", "gina", "paul")} <= {*lines}
     assert re.search(r"^ +1 of 8  \S+ +[\d.]+ of 7 points +\d+ s, \d+ min left$", graded[1], re.M)
@@ -226,7 +226,8 @@ def test_our_solutions_earn_all_points_in_every_lesson(path):
 
 KINDS = [  # an answer to feature_map, the kind of its verdict, and what the student reads
     ("def feature_map(tokens, grid)\n    return tokens", "stopped", "SyntaxError: expected ':'"),
-    ("found = 1", "stopped", "NameError: name 'feature_map' is not defined (Your answer is tried with"),
+    ("found = 1", "stopped", "NameError: name 'feature_map' is not defined What another cell computes"),
+    ("def feature_map(tokens, grid):\n    return tokens / scale", "stopped", "Compute it in the answer's own cell"),
     ("def feature_map(tokens, grid):\n    raise NotImplementedError()", "empty", "nothing is written yet"),
     ("def feature_map(tokens, grid):\n    return tokens", "described", "feature_map: "),
     ("import os\ndef feature_map(tokens, grid):\n    os._exit(1)", "stopped", "Your code ended the process"),
@@ -236,7 +237,7 @@ KINDS = [  # an answer to feature_map, the kind of its verdict, and what the stu
 @pytest.mark.parametrize("answer, kind, words", KINDS)
 def test_an_answer_without_points_hears_why(answer, kind, words):
     cells = [new_code_cell(answer), new_code_cell("checks.feature_map(feature_map)")]
-    cells[1].metadata.nbgrader = {"grade": True}
+    cells[0].metadata.nbgrader, cells[1].metadata.nbgrader = {"solution": True}, {"grade": True}
     verdict = judge.verdicts(cells, 20)["feature_map"]
     assert verdict.kind == kind and words in verdict.text
 
@@ -270,12 +271,22 @@ def test_what_stops_nbgrader_is_said(graded, monkeypatch):
 
 def test_a_roster_names_who_sent_nothing_and_who_is_not_on_it(graded, room, tmp_path, capsys):
     (tmp_path / "in").mkdir()
-    nbformat.write(solved(room), tmp_path / "in" / f"cleo_{LESSON}.ipynb")
-    (tmp_path / "class.csv").write_text("id,first_name,last_name,email\nbert,Bert,Bo,\nzoe,Zoë,,\n", encoding="utf-8")
+    for name in (
+        "cleo_02",
+        f"z1_{LESSON}",
+        "Zoë_Moos_77_assignsubmission_file_x",
+        "Zoë Moos_78_assignsubmission_file_x",
+    ):
+        nbformat.write(solved(room), tmp_path / "in" / f"{name}.ipynb")
+    rows = ["id,first_name,last_name,email", "bert,Bert,Bo,", "z1,Zack,,", "z2,Zoë,Moos,", "z3,,,"]
+    (tmp_path / "class.csv").write_text("\n".join(rows), encoding="utf-8")
     before = marks(graded[0])
     grade(graded[0], "02", tmp_path / "in", listed=tmp_path / "class.csv")
-    assert marks(graded[0]) == before | {"cleo": 7, "zoe": None}
-    assert "not on the roster: cleo\n" in capsys.readouterr().out
+    assert marks(graded[0]) == before | {"cleo_02": 7, "z1": 7, "z2": 7, "z3": None, "Zoë_Moos_78": 7}
+    assert "not on the roster: Zoë_Moos_78, cleo_02\n" in capsys.readouterr().out  # a namesake is no second hand-in
+    with zipfile.ZipFile(graded[0] / "grades" / f"{LESSON}-moodle.zip") as packed:
+        assert {name.partition("/")[0] for name in packed.namelist()} >= {"Zoë Moos_77_assignsubmission_file_x.ipynb"}
+    (graded[0] / "roster.csv").unlink()  # it would be kept for next time
 
 
 def test_moodles_zip_is_taken_as_it_comes(graded, room, tmp_path):

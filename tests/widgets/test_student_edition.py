@@ -46,7 +46,7 @@ def read_output(page, number, words):
 def test_a_student_predicts_writes_and_reads_the_message(page):
     for number in (1, 2):
         run_cell(page, number)
-    assert "Your guess, please" in read_output(page, 3, "guess")
+    assert "Replace the dots with your guess: " in read_output(page, 3, "guess")
     source = page.locator(".jp-Notebook .jp-Cell").nth(3).locator(".cm-content").inner_text()
     name = source.split('"')[1]
     answer = table()[name]["answer"]

@@ -68,8 +68,8 @@ def predict(name: str, guess: Any) -> None:
     given = 100 * given if percent and is_number(given) and 0 < given < 1 else given  # 0.93 for 93 per cent
     shaped = (isinstance(answer, list) and isinstance(given, list)) or (is_number(answer) and is_number(given))
     if guess is ...:
-        what = "a number, in per cent," if percent else kind(answer)
-        print(f"Your guess, please: {what} in place of the dots, and run the cell again.")
+        what = "a number, in per cent" if percent else kind(answer)
+        print(f"Replace the dots with your guess: {what}. Then run this cell again.")
     elif near(given, answer, within):
         print(f"Right. {entry.get('right', '')}".strip())
     elif not shaped and type(given) is not type(answer):
