@@ -274,7 +274,7 @@ def test_a_roster_names_who_sent_nothing_and_who_is_not_on_it(graded, room, tmp_
     for name in (
         "cleo_02",
         f"z1_{LESSON}",
-        "Zoë_Moos_77_assignsubmission_file_x",
+        "Zoë Moos_77_assignsubmission_file_x",
         "Zoë Moos_78_assignsubmission_file_x",
     ):
         nbformat.write(solved(room), tmp_path / "in" / f"{name}.ipynb")
