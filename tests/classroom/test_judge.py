@@ -1,0 +1,36 @@
+"""An answer is judged by itself: ours earn all points in every lesson, others hear why they earn none."""
+
+import pytest
+from nbformat.v4 import new_code_cell
+
+from classroom import judge
+from classroom.grading import exercises
+from classroom.lessons import chosen, read
+
+
+@pytest.mark.parametrize("path", chosen([]), ids=lambda path: path.stem)
+def test_our_solutions_earn_all_points_in_every_lesson(path):
+    lesson = read(path)
+    found = exercises(lesson)
+    assert len({heading for heading, *_ in found}) == len({id(card) for _, card, _ in found}) == len(found) >= 2
+    names = [judge.asked(check.source)[0] for *_, check in found]
+    seen = judge.seen([cell for cell in lesson.cells if cell.cell_type == "code"], 60, names)
+    assert {name: judge.judge(name, said) for name, said in seen.items()} == dict.fromkeys(seen, "")
+
+
+KINDS = [  # an answer to feature_map, the kind of its verdict, and what the student reads
+    ("def feature_map(tokens, grid)\n    return tokens", "stopped", "SyntaxError: expected ':'"),
+    ("found = 1", "stopped", "NameError: name 'feature_map' is not defined What another cell computes"),
+    ("def feature_map(tokens, grid):\n    return tokens / scale", "stopped", "Compute it in the answer's own cell"),
+    ("def feature_map(tokens, grid):\n    raise NotImplementedError()", "empty", "nothing is written yet"),
+    ("def feature_map(tokens, grid):\n    return tokens", "described", "feature_map: "),
+    ("import os\ndef feature_map(tokens, grid):\n    os._exit(1)", "stopped", "Your code ended the process"),
+]
+
+
+@pytest.mark.parametrize("answer, kind, words", KINDS)
+def test_an_answer_without_points_hears_why(answer, kind, words):
+    cells = [new_code_cell(answer), new_code_cell("checks.feature_map(feature_map)")]
+    cells[0].metadata.nbgrader, cells[1].metadata.nbgrader = {"solution": True}, {"grade": True}
+    verdict = judge.verdicts(cells, 20)["feature_map"]
+    assert verdict.kind == kind and words in verdict.text
