@@ -22,17 +22,35 @@ from IPython.core.inputtransformer2 import TransformerManager
 
 from . import sandbox
 
+PLAIN = {
+    "dict",
+    "float",
+    "frozenset",
+    "int",
+    "len",
+    "list",
+    "max",
+    "min",
+    "range",
+    "set",
+    "sorted",
+    "str",
+    "sum",
+    "tuple",
+}
+PLAIN |= {"torch.arange", "torch.tensor"}  # calls that make a constant; those of math do, too
 DEFINES = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 LARGEST = 10**6  # numbers in a tensor
 
 
 def defines(statement: ast.stmt) -> bool:
-    """Whether it only defines something: an import, a function, a class, a value that no call makes."""
+    """Whether it only defines something: an import, a function, a class, a constant."""
     value = getattr(statement, "value", None)
     if not isinstance(statement, ast.Assign | ast.AnnAssign) or value is None:
         return isinstance(statement, DEFINES)
     calls = [node.func for node in ast.walk(value) if isinstance(node, ast.Call)]
-    return isinstance(value, ast.Lambda) or all(ast.unparse(call).startswith("math.") for call in calls)
+    names = map(ast.unparse, calls)
+    return isinstance(value, ast.Lambda) or all(name in PLAIN or name.startswith("math.") for name in names)
 
 
 def define(source: str, own: bool, space: dict) -> str:

@@ -18,10 +18,11 @@ from pathlib import Path
 
 from nbgrader.api import Gradebook
 from nbgrader.converters import Autograde, GenerateFeedback
+from sqlalchemy import text
 
 from . import sandbox
 from .grading import convert
-from .hand_ins import place, shown, unpacked
+from .hand_ins import on_roster, place, shown, unpacked
 from .lessons import Refused
 from .report import for_moodle, marks, nothing_to_grade, report
 
@@ -39,12 +40,30 @@ def lesson_of(course: Path, number: str) -> str:
 def roster(path: Path) -> dict[str, str]:
     """Names by id, from a CSV file with the columns of nbgrader's import: id, and first_name and last_name or none."""
     try:
-        rows = [*csv.DictReader(path.read_text(encoding="utf-8-sig").splitlines())]
-        return {
-            row["id"]: " ".join(filter(None, map(row.get, ("first_name", "last_name")))) or row["id"] for row in rows
-        }
-    except (OSError, UnicodeDecodeError, KeyError, TypeError) as error:
-        raise Refused(f"--roster {path}: expected a CSV file with a column `id` ({type(error).__name__})") from error
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise Refused(f"--roster {path}: cannot be read as text ({type(error).__name__})") from error
+    rows = csv.DictReader(lines, delimiter=";" if lines and ";" in lines[0] else ",")
+    if "id" not in (rows.fieldnames or []):
+        raise Refused(f"--roster {path}: expected a column `id` in its first line, got {rows.fieldnames}")
+    names = {row["id"]: " ".join(filter(None, map(row.get, ("first_name", "last_name")))) for row in rows if row["id"]}
+    return {key: name or key for key, name in names.items()}
+
+
+def adopt(course: Path, gradebook: Gradebook, listed: dict[str, str]) -> None:
+    """Students who were graded before there was a roster move to their id on it."""
+    known, whose = {student.id: student.last_name or student.id for student in gradebook.students}, {}
+    for key, name in known.items():
+        own = on_roster(key, name, listed, whose)
+        if not own or own in known:
+            continue
+        for table, column in (("student", "id"), ("submitted_assignment", "student_id")):
+            change = text(f"update {table} set {column} = :own where {column} = :key")
+            gradebook.db.execute(change, {"own": own, "key": key})
+        gradebook.db.commit()
+        for part in ("submitted", "autograded", "feedback"):
+            if (course / part / key).is_dir():
+                (course / part / key).rename(course / part / own)
 
 
 def grade(
@@ -67,6 +86,7 @@ def _grade(course: Path, lesson: str, folder: Path, names: bool, listed: dict[st
     if why := sandbox.missing():
         print(f"Students' code runs with your rights, on all that is yours: {why}")
     with Gradebook(f"sqlite:///{course / 'gradebook.db'}") as gradebook:
+        adopt(course, gradebook, listed)
         for key, name in listed.items():
             gradebook.update_or_create_student(key, last_name=name)
         known = {student.id: student.last_name or student.id for student in gradebook.students}
@@ -102,9 +122,9 @@ def _grade(course: Path, lesson: str, folder: Path, names: bool, listed: dict[st
         scores = marks(gradebook, lesson, grades / f"{lesson}.csv")
     for key in without:
         nothing_to_grade(course, lesson, key, found[key])
-    text = report(course, lesson, names, without)
-    (grades / f"{lesson}-report.md").write_text(text, encoding="utf-8")
-    print(f"\n{text}\nmarks     {grades / lesson}.csv\nreport    {grades / lesson}-report.md")
+    said = report(course, lesson, names, without)
+    (grades / f"{lesson}-report.md").write_text(said, encoding="utf-8")
+    print(f"\n{said}\nmarks     {grades / lesson}.csv\nreport    {grades / lesson}-report.md")
     print(f"feedback  {course / 'feedback'}/STUDENT/{lesson}/{lesson}.html")
     for path in for_moodle(course, lesson, found, scores):
         print(f"Moodle    {path}")

@@ -26,8 +26,9 @@ An exercise may still need the idea, as exercise 1 of lesson 04 needs its sectio
 **90 minutes: one lesson.** Its plan is on its page and in the notes of its slides. For a first class, take lesson 04.
 The exercises after the first are homework. If you start at 04, students need three things from earlier lessons: an
 image is cut into patches, each patch becomes a vector of D numbers called a token, so a batch is (B, N, D), and one
-more token joins before each is told its position. Slides 2 and 7 of lesson 00, *The map* and *Equation 1: words*,
-show this in a few minutes, so make both: `OUT 00 04`. Your students also need `nn.Linear` and `nn.Module`.
+more token joins before each is told its position. Slides 2 and 7 of lesson 00, *The map* and *Equation 1: words*, show
+this in eight minutes, which you take from slides marked *if late*, so make both: `OUT 00 04`. Your students also need
+`nn.Linear` and `nn.Module`.
 
 **60 minutes.** Leave out the slides marked *if late*, and give *Write it first* and all exercises as homework.
 
@@ -135,7 +136,7 @@ def about(path: Path) -> str:
             f"{times['minutes_to_read']} minutes to read, {times['minutes_of_exercises']} for the exercises "
             f"({points} points), {times['seconds_to_run']:.0f} s to run. Prerequisites: {needs}",
             "**Afterwards your students can explain**\n\n" + listed(re.findall(r"^- (.+)", recap, re.MULTILINE)),
-            f"**90 minutes**, slide by slide; {90 - clock[-1]} minutes are buffer\n\n"
+            f"**90 minutes**, slide by slide; {90 - clock[-1]} minutes are buffer{' (too long)' * (clock[-1] > 90)}\n\n"
             + tabled("minutes | slide | late", rows),
             f"**May be skipped** (minutes of reading in all: {round(saved(path))}): " + "; ".join(noted),
             "**Usual guesses**\n\n" + tabled("asked | right | usual guess | what to say", guesses(notebook)),

@@ -143,7 +143,9 @@ def shown(lesson: NotebookNode, stem: str, id: str, part: str = "both", lines: s
     """A cell of the lesson: its code, its outputs or both."""
     found = next((cell for cell in lesson.cells if cell.id.endswith(id)), None)
     if found is None or found.cell_type != "code" or part not in ("both", "code", "output"):
-        raise Refused(f"{stem}: its deck has 'cell: {id} {part}', which is no code cell, or neither code nor output")
+        raise Refused(
+            f"{stem}: its deck has 'cell: {id} {part}', which is no code cell of this lesson, or no part of one"
+        )
     source = found.source.splitlines()
     first, last = map(int, lines.split("-")) if lines else (1, len(source))
     code = "\n".join(source[first - 1 : last]) if part != "output" else ""

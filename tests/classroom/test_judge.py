@@ -3,7 +3,7 @@
 import pytest
 from nbformat.v4 import new_code_cell
 
-from classroom import judge
+from classroom import answers, judge
 from classroom.grading import exercises
 from classroom.lessons import chosen, read
 
@@ -16,6 +16,12 @@ def test_our_solutions_earn_all_points_in_every_lesson(path):
     names = [judge.asked(check.source)[0] for *_, check in found]
     seen = judge.seen([cell for cell in lesson.cells if cell.cell_type == "code"], 60, names)
     assert {name: judge.judge(name, said) for name, said in seen.items()} == dict.fromkeys(seen, "")
+
+
+def test_of_other_cells_only_constants_are_made():
+    space = {}
+    said = answers.define("A = range(3)\nB = [*map(print, 'ab')]\nfrom math import pi\nC = float('inf')", False, space)
+    assert not said and {name for name in space if name in "ABC"} == {"A", "C"} and "pi" in space
 
 
 KINDS = [  # an answer to feature_map, the kind of its verdict, and what the student reads

@@ -122,9 +122,9 @@ def test_the_speakers_window_has_the_notes(page, made):
 @pytest.mark.parametrize(
     "deck, line",
     [
-        ("--- slide 3\n# A\ncell: nosuchid", r"'cell: nosuchid both', which is no code cell"),
+        ("--- slide 3\n# A\ncell: nosuchid", r"'cell: nosuchid both', which is no code cell of this lesson"),
         ("--- slide 3\n# A\ncell: words", r"'cell: words both', which is no code cell"),
-        ("--- slide 3\n# A\ncell: code outputs", r"neither code nor output"),
+        ("--- slide 3\n# A\ncell: code outputs", r"no part of one"),
         ("# A\n--- slide 3\n# B", r"begins with '# A"),
         ("# A", r"not with a line like '--- slide 3'"),
         (None, r"no slides, 04\.md is expected"),
