@@ -265,7 +265,10 @@ def test_a_roster_names_who_sent_nothing_and_who_is_not_on_it(graded, room, tmp_
     assert "not on the roster: Zoë_Moos_78, cleo_02\n" in capsys.readouterr().out  # a namesake is no second hand-in
     with zipfile.ZipFile(graded[0] / "grades" / f"{LESSON}-moodle.zip") as packed:
         assert {name.partition("/")[0] for name in packed.namelist()} >= {"Zoë Moos_77_assignsubmission_file_x.ipynb"}
-    (graded[0] / "roster.csv").unlink()  # it would be kept for next time
+    kept = graded[0] / "roster.csv"
+    grade(graded[0], "02", tmp_path / "in", listed=kept)
+    assert kept.read_bytes() == (tmp_path / "class.csv").read_bytes()
+    kept.unlink()
 
 
 def test_moodles_zip_is_taken_as_it_comes(graded, room, tmp_path):
