@@ -72,6 +72,19 @@ its scores in memory. Medians."""
     yield table(head, [[rung, *cells.values()] for rung, cells in rows.items()])
 
 
+def gpu_section(result: dict) -> Iterator[str]:
+    yield f"## On a GPU\n\n{about(result['machine'])}"
+    yield """\
+ViT-B/16 and attention, one thing after the other, as [gpu.py](gpu.py) says: milliseconds, and how many times as fast
+as the plain way, round by round. *Again*, the plain way once more, is the control. Medians, quartiles in brackets."""
+    for name, ways in result["seconds"].items():
+        rows = []
+        for way, times in ways.items():
+            low, middle, high = speed.ratio(ways["plain"], times)
+            rows.append([way, milliseconds(times), f"{middle:.2f} ({low:.2f} to {high:.2f})"])
+        yield table([name, "ms", "times as fast"], rows)
+
+
 def mnist_section(result: dict) -> Iterator[str]:
     yield f"## MNIST by lesson 08's loop\n\n{about(result)} Mean and standard deviation of {len(result['run'])} seeds."
     times = {
@@ -133,6 +146,7 @@ SECTIONS = {
     "mnist_minute": minute_section,
     "cifar10": cifar10_section,
     "ladder": ladder_section,
+    "gpu": gpu_section,
     "planner": planner_section,
     "start_cpu": start_section,
 }

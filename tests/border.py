@@ -35,7 +35,7 @@ def tiny(**changes) -> ViT:
 def digest(tensor: Tensor) -> tuple:
     """What a tensor is, to the bit; of one without memory, or with its numbers elsewhere, that it is there."""
     held = tensor.layout == torch.strided and not tensor.is_meta and not tensor.is_quantized
-    numbers = tensor.detach().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes() if held else b""
+    numbers = tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes() if held else b""
     return tensor.dtype, tensor.requires_grad, tensor.grad is None, numbers
 
 
