@@ -111,10 +111,10 @@ def sees_its_pair(logits: Tensor) -> Tensor:
 
 MODELS = [  # what happens to the logits, a layer inside, and the mode
     (torch.sign, nn.Identity(), True),  # exact: no rounding anywhere
-    (lambda x: x.softmax(dim=0), nn.Identity(), False),
+    (lambda x: x - x.abs().sum(dim=0), nn.Identity(), False),  # others only make a logit smaller
     (lambda x: x, nn.Dropout(0.5), True),
     (rounded, nn.Identity(), False),
-    (lambda x: x + 0.02 * x.mean(dim=0), nn.Dropout(0.5), True),
+    (lambda x: x + 0.04 * x.mean(dim=0), nn.Dropout(0.5), True),
     (sees_the_last, nn.Identity(), True),
     (lambda x: x, nn.BatchNorm1d(8), True),
     (sees_its_pair, nn.Identity(), False),
