@@ -5,8 +5,8 @@
     uv run --extra test python -m benchmarks --page                       # the page alone, from what is stored
 
 Each writes benchmarks/results/*.json with machine, versions, date and every sample. On a machine with a GPU, run them
-there too: `python -m benchmarks.speed --device cuda`. What the lessons' own experiments measured (ablation, cnn,
-finetune, ...) takes hours and is run by itself; the page lists it.
+there too: `python -m benchmarks.speed --device cuda`, and `python -m benchmarks.gpu`. What the lessons' own
+experiments measured (ablation, cnn, finetune, ...) takes hours and is run by itself; the page lists it.
 """
 
 import argparse
