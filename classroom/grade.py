@@ -23,7 +23,7 @@ from . import sandbox
 from .grading import convert
 from .hand_ins import on_roster, place, shown, unpacked
 from .lessons import Refused
-from .report import for_moodle, marks, nothing_to_grade, report
+from .report import for_moodle, marks, no_mark, report
 
 
 def lesson_of(course: Path, number: str) -> str:
@@ -91,7 +91,7 @@ def _grade(course: Path, lesson: str, folder: Path, names: bool, listed: dict[st
         known = {student.id: student.last_name or student.id for student in gradebook.students}
     found = place(course, lesson, folder, known, listed, room)
     students = [key for key, student in found.items() if student.files]
-    without = [key for key in found if key not in students]
+    without, ungraded = [key for key in found if key not in students], []
     if not students:
         raise Refused(f"no hand-in of {lesson} in {folder}")
     if strangers := sorted({*found} - {*listed}) if listed else []:
@@ -108,8 +108,7 @@ def _grade(course: Path, lesson: str, folder: Path, names: bool, listed: dict[st
                     convert(converter, course, lesson, key)
             except Refused as reason:
                 print(f"not graded: {shown(str(reason))}")
-                without.append(key)
-                found[key].passed_over.append(shown(str(reason)))
+                ungraded.append(key)
                 continue
             gradebook.db.expire_all()
             given = gradebook.find_submission(lesson, key)
@@ -118,10 +117,10 @@ def _grade(course: Path, lesson: str, folder: Path, names: bool, listed: dict[st
             print(f"{given.score:5g} of {given.max_score:g} points {now - start:5.0f} s{left}", flush=True)
         grades = course / "grades"
         grades.mkdir(exist_ok=True)
-        scores = marks(gradebook, lesson, grades / f"{lesson}.csv")
-    for key in without:
-        nothing_to_grade(course, lesson, key, found[key])
-    said = report(course, lesson, names, without)
+        scores = marks(gradebook, lesson, ungraded, grades / f"{lesson}.csv")
+    for key in without + ungraded:
+        no_mark(course, lesson, key, found[key])
+    said = report(course, lesson, names, without, ungraded)
     (grades / f"{lesson}-report.md").write_text(said, encoding="utf-8")
     print(f"\n{said}\nmarks     {grades / lesson}.csv\nreport    {grades / lesson}-report.md")
     print(f"feedback  {course / 'feedback'}/STUDENT/{lesson}/{lesson}.html")

@@ -83,7 +83,7 @@ class Marks(NbGraderPreprocessor):
     The notebook itself is not run: its answers are tried alone, in the sandbox.
     """
 
-    limit = Integer(60, help="seconds for all that an answer does").tag(config=True)
+    limit = Integer(60, help="seconds of computing or sleeping for all that an answer does").tag(config=True)
 
     def preprocess(self, notebook: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
         code = [cell for cell in notebook.cells if cell.cell_type == "code"]
@@ -161,5 +161,7 @@ def convert(converter: type, course: Path, lesson: str, student: str = "*") -> N
     if not result["success"]:
         log = result.get("log", "") + result["error"]
         causes = [cause for _, cause in re.findall(r"Traceback .*\n( +)File .*\n(?:\1.*\n)* *(\S.*)", log)]
+        if own := [cause for cause in causes if cause.startswith(f"{Refused.__module__}.{Refused.__name__}: ")]:
+            raise Refused(own[0].partition(": ")[2])
         others = [cause for cause in causes if "NbGraderException" not in cause]  # which only points at another one
         raise Refused(f"{lesson}: nbgrader stopped with {[*others, *causes, log.strip()][0]}")

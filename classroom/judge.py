@@ -7,7 +7,6 @@ import json
 import re
 import shutil
 import tempfile
-import time
 import warnings
 from pathlib import Path
 from typing import NamedTuple
@@ -21,12 +20,13 @@ from vit_tutorial.checks.observe import Fact
 
 from . import sandbox
 from .answers import value_of
-from .lessons import is_check, is_solution
+from .lessons import Refused, is_check, is_solution
 
 MOST = 20_000_000  # bytes of facts
-START = 30  # seconds in which a busy machine has imported PyTorch
+START = 30  # seconds in which a slow machine has imported PyTorch
 SHARES = {"right": 1, "one mistake named": 1 / 2, "two named": 1 / 4, "described": 0, "empty": 0, "stopped": 0}
 DIED = "Your code ended the process that tried it: too much memory?"
+BUSY = "this machine was too busy, or the code waits for something; run the command again"
 ALONE = """What another cell computes is not there when your answer is graded, only your notebook's imports, functions,
 classes and constants. Compute it in the answer's own cell."""
 
@@ -40,9 +40,10 @@ class Verdict(NamedTuple):
 
 
 def verdicts(cells: list[NotebookNode], limit: float) -> dict[str, Verdict]:
-    """The verdict on each exercise in a notebook's code cells; `limit` is in seconds, for all that an answer does.
+    """The verdict on each exercise in a notebook's code cells.
 
-    Points come from what was seen of an answer alone. Where that earns none, the check's words say more.
+    `limit` is for all that an answer does, in seconds of computing or sleeping. Points come from what was seen of an
+    answer alone. Where that earns none, the check's words say more.
     """
     who = dict(asked(cell.source) for cell in cells if is_check(cell))
     alone, shown = seen(cells, limit, [*who]), {}
@@ -108,24 +109,29 @@ def asked(check: str) -> tuple[str, str]:
 
 
 def seen(cells: list[NotebookNode], limit: float, names: list[str], words: bool = False) -> dict[str, dict]:
-    """By exercise of `names`, what is seen of the answers in code cells, or the `words` that the checks say to them."""
+    """By exercise of `names`, what is seen of the answers in code cells, or the `words` that the checks say to them.
+
+    Raises Refused where the machine was too busy to tell.
+    """
     steps = [[cell.source, is_solution(cell), *(asked(cell.source) if is_check(cell) else ("", ""))] for cell in cells]
     exercises = [EXERCISES[name] for name in names]
     left = {e.name: [[*e.wanted(i).items()] for i in range(len(e.cases) * e.is_class)] for e in exercises}
     found: dict[str, dict] = {}
     while left:
         given = json.dumps({"cells": steps, "wanted": left, "words": words}).encode()
-        end = time.monotonic() + START + limit
         lessons = sandbox.LESSONS if words else Path(masked().name)
-        for line in sandbox.run("answers", given, START + limit, MOST, lessons).splitlines():
+        lines, ended = sandbox.run("answers", given, START + limit, MOST, lessons)
+        for line in lines.splitlines():
             with contextlib.suppress(Exception):  # an answer may say anything in between
                 said = json.loads(line)
                 left.pop(said["exercise"])
                 found[said["exercise"]] = said
+        if left and ended == "busy":
+            raise Refused(BUSY)
         if left:  # the next one does not end, or ends all
             left.pop(name := next(iter(left)))
             endless = f"Your code did not finish in {limit:g} seconds: an endless loop?"
-            found[name] = {"words": endless if time.monotonic() > end else DIED}
+            found[name] = {"words": endless if ended == "over" else DIED}
     return found
 
 

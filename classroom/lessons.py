@@ -6,7 +6,8 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
-ROOT = Path(__file__).parents[1]
+from . import ROOT
+
 NOTEBOOKS = ROOT / "notebooks"
 FOLDED = {"jupyter": {"source_hidden": True}, "cellView": "form"}  # in JupyterLab, and in Colab
 FACTS = "vit_tutorial"  # of a notebook's metadata

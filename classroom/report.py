@@ -32,11 +32,13 @@ def sheet(path: Path, head: list[str], rows: list[list]) -> None:
         csv.writer(file).writerows([head, *rows])
 
 
-def marks(gradebook: Gradebook, lesson: str, path: Path) -> dict[str, float]:
+def marks(gradebook: Gradebook, lesson: str, ungraded: list[str], path: Path) -> dict[str, float]:
     """Marks by the names of folders, and their file, blank for who has none; nbgrader's own exporter writes 0."""
     full = gradebook.find_assignment(lesson).max_score
     handed_in = gradebook.assignment_submissions(lesson)
     given = {found.student.id: max(0.0, found.score - (found.late_submission_penalty or 0)) for found in handed_in}
+    for key in ungraded:  # what the gradebook has is of an earlier hand-in, or of none
+        given.pop(key, None)
     rows = [[lesson, s.id, s.last_name or "", given.get(s.id, ""), full] for s in gradebook.students]
     sheet(path, ["assignment", "student_id", "last_name", "score", "max_score"], rows)
     return given
@@ -54,8 +56,11 @@ def words(text: str) -> str:
     return re.sub(r"([<\[])", r"\\\1", shown(text))
 
 
-def report(course: Path, lesson: str, names: bool, without: list[str]) -> str:
-    """In Markdown; with the students' names behind each mistake only on demand. `without`: whose files were none."""
+def report(course: Path, lesson: str, names: bool, without: list[str], ungraded: list[str]) -> str:
+    """In Markdown; with the students' names behind each mistake only on demand.
+
+    `without` are those whose files were none, `ungraded` those whose grading was broken off.
+    """
     graded = sorted(course.glob(f"autograded/*/{lesson}/{lesson}.ipynb"))
     given = {path.parts[-3]: seen for path in graded if (seen := verdicts(path))}
     release = read(course / "release" / lesson / f"{lesson}.ipynb")
@@ -80,20 +85,27 @@ def report(course: Path, lesson: str, names: bool, without: list[str]) -> str:
         ]
         mistakes += ["", f"## {heading}", "", *lines] if lines else []
     rows += ["", COLUMNS]
-    if without:
-        who = f" ({', '.join(without)})" * names
-        mistakes += ["", "## Nothing to grade", "", f"- {len(without)} × files that are no hand-in of this lesson{who}"]
+    no_marks = (
+        ("Nothing to grade", without, "files that are no hand-in of this lesson"),
+        ("Not graded", ungraded, "grading was broken off; run the command again"),
+    )
+    for heading, students, why in no_marks:
+        if students:
+            who = f" ({', '.join(students)})" * names
+            mistakes += ["", f"## {heading}", "", f"- {len(students)} × {why}{who}"]
     return "\n".join([*rows, *mistakes, ""])
 
 
-def nothing_to_grade(course: Path, lesson: str, key: str, student: Student) -> None:
-    """The feedback page of a student whose files are no hand-in says so, and what to send."""
+def no_mark(course: Path, lesson: str, key: str, student: Student) -> None:
+    """The feedback page of a student without a mark: that it will come, or why no file was a hand-in."""
     heading = title(read(course / "release" / lesson / f"{lesson}.ipynb"))
     reasons = "".join(f"<li>{escape(reason)}</li>" for reason in student.passed_over)
-    body = f"""<h1>{escape(heading)}</h1>
-<p>{escape(student.name)}: no mark yet, because nothing that you handed in could be graded.</p>
+    why = f""", because nothing that you handed in could be graded.</p>
 <ul>{reasons}</ul>
-<p>Please hand in the notebook itself, the file that ends in <code>.ipynb</code>, saved, as one file.</p>"""
+<p>Please hand in the notebook itself, the file that ends in <code>.ipynb</code>, saved, as one file."""
+    if student.files:
+        why = ". Your notebook has come, and will be graded again."
+    body = f"<h1>{escape(heading)}</h1>\n<p>{escape(student.name)}: no mark yet{why}</p>"
     page = course / "feedback" / key / lesson / f"{lesson}.html"
     page.parent.mkdir(parents=True, exist_ok=True)
     page.write_text(page_of(escape(heading), body), "utf-8")

@@ -4,23 +4,26 @@ In there are the interpreter, the package and an empty /tmp; no network, no home
 can be written that stays. What goes in and out are two pipes.
 """
 
+import contextlib
 import functools
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
-import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import BinaryIO
 
 import psutil
 
-from .lessons import ROOT
+from . import ROOT
 
 LESSONS = ROOT / "vit_tutorial" / "checks" / "lessons"
 MEMORY, PROCESSES = min(8 * 10**9, psutil.virtual_memory().total // 2), 100
+PATIENCE = 10  # times as long as its seconds may it wait for a busy machine
+AWAKE = (psutil.STATUS_RUNNING, psutil.STATUS_DISK_SLEEP)  # it computes, or would if the machine let it
 ALONE = ["--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--proc", "/proc", "--dev", "/dev"]
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc", "/nix", "/sys/devices/system/cpu")
 OWN = [str(ROOT / name) for name in ("vit_tutorial", "classroom", "data", "benchmarks/results")]
@@ -51,8 +54,8 @@ def missing() -> str | None:
     return (said.stderr.strip().splitlines() or ["bwrap failed"])[-1] if said.returncode else None
 
 
-def run(module: str, given: bytes, seconds: float, most: int, lessons: Path = LESSONS) -> bytes:
-    """What a module of this package says to what it is given, up to the size `most`."""
+def run(module: str, given: bytes, seconds: float, most: int, lessons: Path = LESSONS) -> tuple[bytes, str]:
+    """What a module of this package says to what it is given, up to the size `most`; and what `watch` says of it."""
     command, environment = [sys.executable, "-m", f"{__package__}.{module}", str(lessons)], dict(os.environ)
     if not missing():
         command = ["bwrap", *walls(lessons), *command[:-1], str(LESSONS)]
@@ -60,43 +63,65 @@ def run(module: str, given: bytes, seconds: float, most: int, lessons: Path = LE
         environment |= {"HOME": "/tmp", "VIT_TUTORIAL_OFFLINE": "1"}
     if shutil.which("prlimit"):  # of each process; not each system has it
         command = ["prlimit", f"--data={MEMORY}", "--core=0", *command]
-    environment |= {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
-    with tempfile.TemporaryFile() as file:
+    environment |= {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1"}
+    with tempfile.TemporaryFile() as file, ThreadPoolExecutor(1) as watcher:
         file.write(given)
         file.seek(0)
         pipes = {"stdin": file, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "cwd": tempfile.gettempdir()}
         with subprocess.Popen(command, env=environment, start_new_session=True, **pipes) as process:
-            threading.Thread(target=watch, args=(process, seconds), daemon=True).start()
+            ended = watcher.submit(watch, process, seconds)
             said = process.stdout.read(most)
             process.kill()
-    return said
+    return said, ended.result()
 
 
-def watch(process: subprocess.Popen, seconds: float) -> None:
-    """End it when its time is over, or when there are too many processes in it or they hold too much memory."""
-    end = time.monotonic() + seconds
-    while process.poll() is None and time.monotonic() < end:
-        inside = children(process.pid)
+def watch(process: subprocess.Popen, seconds: float) -> str:
+    """End it when its seconds are "over", or when there are too many processes in it or they hold too much memory.
+
+    Its seconds pass while one of its processes computes, or while all of them sleep, so none passes because others keep
+    the machine "busy". If that lasts for PATIENCE times as long, it is ended, too.
+    """
+    begun = before = time.monotonic()
+    asleep, slept = False, 0.0
+    while process.poll() is None:
+        inside = family(process.pid)
+        now, was_asleep = time.monotonic(), asleep
+        asleep = not any(process.info["status"] in AWAKE for process in inside)
+        slept += (now - before) * (asleep and was_asleep)
+        before = now
         if len(inside) > PROCESSES or sum(map(held, inside)) > 1.5 * MEMORY:
-            break
+            process.kill()
+        elif sum(map(computed, inside)) + slept > seconds:
+            process.kill()
+            return "over"
+        elif now - begun > PATIENCE * seconds:
+            process.kill()
+            return "busy"
         time.sleep(0.2)
-    process.kill()
+    return ""
 
 
-def children(pid: int) -> list[psutil.Process]:
-    """All processes that one has started, and those have."""
-    try:
-        return psutil.Process(pid).children(recursive=True)
-    except psutil.Error:
-        return []
+def family(pid: int) -> list[psutil.Process]:
+    """A process and all that it has started, and those have, each with the `info` that the watch asks for."""
+    found = []
+    with contextlib.suppress(psutil.Error):
+        first = psutil.Process(pid)
+        for one in [first, *first.children(recursive=True)]:
+            with contextlib.suppress(psutil.Error):
+                one.info = one.as_dict(["status", "cpu_times", "memory_info"])
+                found.append(one)
+    return found
+
+
+def computed(process: psutil.Process) -> float:
+    """Seconds of processor that it has had, and those that it started and that have ended."""
+    times = process.info["cpu_times"]
+    return times.user + times.system + times.children_user + times.children_system
 
 
 def held(process: psutil.Process) -> int:
     """Bytes of memory that it shares with no other."""
-    try:
-        memory = process.memory_info()
-    except psutil.Error:
-        return 0
+    memory = process.info["memory_info"]
     return memory.rss - getattr(memory, "shared", 0)
 
 

@@ -16,8 +16,8 @@ import nbformat
 from hatchling.builders.wheel import WheelBuilder
 from nbconvert.filters import markdown2html
 
-from . import course
-from .lessons import ROOT, first_screen, read
+from . import ROOT, course
+from .lessons import first_screen, read
 
 SITE = Path(__file__).with_name("site")
 PACKED = '''"""Exercises, packed so that nobody reads a solution by accident."""

@@ -23,8 +23,8 @@ from packaging.utils import canonicalize_name
 
 from vit_tutorial import data, files
 
-from . import setup
-from .lessons import FOLDED, ROOT, Refused, alone, read
+from . import ROOT, setup
+from .lessons import FOLDED, Refused, alone, read
 
 LARGEST = 20e6  # bytes: what Colab opens
 MESSAGE = 4_000_000  # bytes in a cell: JupyterLab cannot send its kernel more than 10 MB at a time

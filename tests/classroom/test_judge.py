@@ -1,11 +1,14 @@
 """An answer is judged by itself: ours earn all points in every lesson, others hear why they earn none."""
 
+import subprocess
+import sys
+
 import pytest
 from nbformat.v4 import new_code_cell
 
-from classroom import answers, judge
+from classroom import answers, judge, sandbox
 from classroom.grading import exercises
-from classroom.lessons import chosen, read
+from classroom.lessons import Refused, chosen, read
 
 
 @pytest.mark.parametrize("path", chosen([]), ids=lambda path: path.stem)
@@ -40,3 +43,24 @@ def test_an_answer_without_points_hears_why(answer, kind, words):
     cells[0].metadata.nbgrader, cells[1].metadata.nbgrader = {"solution": True}, {"grade": True}
     verdict = judge.verdicts(cells, 20)["feature_map"]
     assert verdict.kind == kind and words in verdict.text
+
+
+SPINS, SLEEPS = "while True: pass", "import time; time.sleep(60)"
+STARTS = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {SPINS!r}])"
+
+
+@pytest.mark.parametrize("code", [SPINS, SLEEPS, STARTS])
+def test_seconds_pass_while_it_computes_or_sleeps(code):
+    with subprocess.Popen([sys.executable, "-c", code]) as process:
+        assert sandbox.watch(process, 0.5) == "over"
+
+
+def test_seconds_do_not_pass_while_the_machine_lets_it_wait(monkeypatch):
+    monkeypatch.setattr(sandbox, "computed", lambda process: 0.0)  # as on a machine where others are faster
+    monkeypatch.setattr(sandbox, "PATIENCE", 4)
+    with subprocess.Popen([sys.executable, "-c", SPINS]) as process:
+        assert sandbox.watch(process, 0.5) == "busy"
+    monkeypatch.setattr(sandbox, "run", lambda *_: (b"", "busy"))
+    cells = [new_code_cell("checks.feature_map(feature_map)", metadata={"nbgrader": {"grade": True}})]
+    with pytest.raises(Refused, match="too busy, or the code waits for something; run the command again"):
+        judge.verdicts(cells, 20)

@@ -4,7 +4,9 @@ The classes come from the lesson's own namespace, so an `isinstance` against our
 """
 
 import ast
+import builtins
 import functools
+import gc
 import re
 
 import nbformat
@@ -12,6 +14,7 @@ import pytest
 import torch
 
 import vit_tutorial as vt
+from classroom.sections import names
 from tests.reference import with_noise
 from tools.lesson import LESSONS, built_in
 from vit_tutorial import checks, interpret, train, weights
@@ -34,17 +37,35 @@ def namespace(number: str) -> dict:
     return space
 
 
-@pytest.mark.parametrize("number", [path.stem[:2] for path in LESSONS])
-def test_the_cells_in_view_are_a_program_of_their_own(number):
-    """Copied in order, with the imports, they are the lesson's module and its small example; no figure is needed."""
-    space: dict = {}
-    for cell in nbformat.read(next(path for path in LESSONS if path.stem.startswith(number)), as_version=4).cells:
+def in_view(path):
+    """The code above the exercises that is not folded, and the imports."""
+    for cell in nbformat.read(path, as_version=4).cells:
         if cell.source.startswith("## Your turn"):
             return
         shown = not cell.metadata.get("jupyter") or re.search("^(import|from) vit_tut", cell.source, re.M)
         if cell.cell_type == "code" and shown and "nbgrader" not in cell.metadata:  # lesson 14 has exercises inside
-            exec(compile(cell.source, f"lesson {number}", "exec"), space)
+            yield cell.source
     pytest.fail("the lesson has no exercises")
+
+
+@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
+def test_the_cells_in_view_need_no_folded_cell(path):
+    """Copied in order, with the imports, they are the lesson's module and its small example; no figure is needed."""
+    bound = {*dir(builtins)}
+    for source in in_view(path):
+        own, used = names(source)
+        assert used <= bound, source
+        bound |= own
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
+def test_the_cells_in_view_run_by_themselves(path):
+    space: dict = {}
+    for source in in_view(path):
+        exec(compile(source, path.stem, "exec"), space)
+    space.clear()
+    gc.collect()  # functions hold the namespace that holds them, and MNIST is in it
 
 
 CHECKED = {  # class, and the check that takes it
