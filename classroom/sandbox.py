@@ -71,7 +71,7 @@ def run(module: str, given: bytes, seconds: float, most: int, lessons: Path = LE
         with subprocess.Popen(command, env=environment, start_new_session=True, **pipes) as process:
             ended = watcher.submit(watch, process, seconds)
             said = process.stdout.read(most)
-            process.kill()
+            end(family(process.pid))
     return said, ended.result()
 
 
@@ -89,16 +89,20 @@ def watch(process: subprocess.Popen, seconds: float) -> str:
         asleep = not any(process.info["status"] in AWAKE for process in inside)
         slept += (now - before) * (asleep and was_asleep)
         before = now
-        if len(inside) > PROCESSES or sum(map(held, inside)) > 1.5 * MEMORY:
-            process.kill()
-        elif sum(map(computed, inside)) + slept > seconds:
-            process.kill()
-            return "over"
-        elif now - begun > PATIENCE * seconds:
-            process.kill()
-            return "busy"
+        crowded = len(inside) > PROCESSES or sum(map(held, inside)) > 1.5 * MEMORY
+        over = sum(map(computed, inside)) + slept > seconds
+        busy = now - begun > PATIENCE * seconds
+        if crowded or over or busy:
+            end(inside)
+            return "" if crowded else "over" if over else "busy"
         time.sleep(0.2)
     return ""
+
+
+def end(processes: list[psutil.Process]) -> None:
+    for process in processes:
+        with contextlib.suppress(psutil.Error):
+            process.kill()
 
 
 def family(pid: int) -> list[psutil.Process]:

@@ -134,6 +134,7 @@ def short(rank: int, folder: str, without: str) -> None:
         minute.train(rank, folder, 3, without)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("without", "right"), [("all", 0.6), ("Muon", 0.15)])
 def test_two_processes_of_the_minute_train_one_model(tmp_path, without, right):
     torch.multiprocessing.spawn(short, (str(tmp_path), without), 2)

@@ -7,6 +7,7 @@ from tools import catalogue
 from vit_tutorial import checks
 
 
+@pytest.mark.long
 def test_every_mistake_is_in_the_catalogue_with_its_change_and_what_it_looks_like():
     text = catalogue.page(chosen(["04", "13"]))
     own = [exercise for exercise in checks.EXERCISES.values() if exercise.lesson in ("04", "13")]

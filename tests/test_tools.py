@@ -1,12 +1,15 @@
 """The tools that keep the repository in order."""
 
+import base64
 import importlib
+import io
 import shutil
 import sys
 
 import nbformat
 import pytest
 from nbformat import v4
+from PIL import Image
 
 from tools import LESSONS, ROOT, check, environments, store, surroundings, versions
 
@@ -42,6 +45,22 @@ del NEVER_STORED.metadata[store.FACTS]
 )
 def test_a_lesson_runs_if_its_code_is_new_or_was_not_run(before):
     assert not store.keep(lesson("a", "b"), before)
+
+
+def drawn(number: int) -> nbformat.NotebookNode:
+    """A lesson with one picture of one grey."""
+    file, now = io.BytesIO(), lesson("a", count=2)
+    Image.new("L", (2, 3), number).save(file, "png", compress_level=number % 10)
+    now.cells[-1].outputs = [v4.new_output("display_data", {"image/png": base64.b64encode(file.getvalue()).decode()})]
+    return now
+
+
+@pytest.mark.parametrize("number, stays", [(100, True), (101, True), (102, False)])
+def test_a_picture_stays_where_its_pixels_hardly_move(number, stays):
+    now, before = drawn(number), drawn(100)
+    store.steady(now, before)
+    assert (now.cells[-1].outputs == before.cells[-1].outputs) == stays
+    store.steady(drawn(100), None)  # a lesson that is new
 
 
 def test_what_is_committed_is_found_where_there_is_git(tmp_path):
@@ -102,8 +121,17 @@ def test_every_lesson_shows_the_same_on_colabs_versions():
 
 
 def test_the_check_of_a_lesson_finds_its_page_its_exercises_and_its_cells():
-    arguments = check.command("05", "notebooks/05_encoder.ipynb")
-    assert arguments[arguments.index("-k") + 1] == "05_ or 05-" and "tests/lessons" in arguments
+    arguments = check.command("05", "notebooks/05_encoder.ipynb", True)
+    assert arguments[arguments.index("-k") + 1] == "05_ or 05-" and {"tests/lessons", "tests/checks"} <= {*arguments}
+    assert "tests/checks" not in check.command("05", "notebooks/05_encoder.ipynb", False)
+
+
+def test_an_exercise_is_checked_by_its_name(monkeypatch):
+    ran = []
+    done = check.subprocess.CompletedProcess("pytest", 0)
+    monkeypatch.setattr(check.subprocess, "run", lambda command, **_: ran.append(command) or done)
+    monkeypatch.setattr(sys, "argv", ["check", "mlp", "-x"])
+    assert check.main() == 0 and ran[0][-4:] == ["tests/checks", "-k", "05-mlp", "-x"]
 
 
 def test_a_marker_stays_where_a_package_has_two_versions():

@@ -1,4 +1,4 @@
-"""The pages or slides of all lessons, made once, a browser that reads them from the disk; a course of two lessons."""
+"""The pages of all lessons, a page that reads them from the disk, and a course of two lessons: each made once."""
 
 import csv
 import html
@@ -8,32 +8,16 @@ import shutil
 import nbformat
 import pytest
 
-from classroom import course, pages, slides
+from classroom import course, pages
 from classroom.lessons import NOTEBOOKS, chosen, is_solution, read
 
 LESSON = "02_cls_token"
 
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory, request):
-    """A folder with what a module's PART names, `pages` or `slides`, of all lessons."""
-    folder = tmp_path_factory.mktemp("classroom")
-    (folder / request.module.PART).mkdir()
-    {"pages": pages, "slides": slides}[request.module.PART].make(chosen([]), folder / request.module.PART)
-    return folder
-
-
-@pytest.fixture(scope="module")  # closed at its end: two of these cannot be open in one process
-def browser():
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    if BROWSER is None:
-        pytest.skip("no chromium on this machine: the pages and slides are not looked at in a browser")
-    with playwright.sync_playwright() as browsers:
-        browser = browsers.chromium.launch(executable_path=BROWSER, args=["--no-sandbox", "--disable-gpu"])
-        yield browser
-        browser.close()
+@pytest.fixture(scope="session")
+def site(once):
+    """The pages of all lessons."""
+    return once("pages", lambda folder: pages.make(chosen([]), folder))
 
 
 @pytest.fixture

@@ -121,6 +121,7 @@ def graded(room, tmp_path_factory):
     return course, printed.getvalue()
 
 
+@pytest.mark.long
 def test_attacks_earn_nothing_and_honest_hand_ins_keep_their_marks(graded):
     earned = marks(graded[0])
     expected = EARNED | {"Ann_Lee": 7, "Ann_Lee-2": 0, "copied": 7, "large": None, "dangling": None}
@@ -129,6 +130,7 @@ def test_attacks_earn_nothing_and_honest_hand_ins_keep_their_marks(graded):
     assert kept == expected
 
 
+@pytest.mark.long
 @WALLS
 def test_what_a_hand_in_does_stays_in_its_sandbox(graded):
     time.sleep(3)  # for a process that was left behind
@@ -136,9 +138,10 @@ def test_what_a_hand_in_does_stays_in_its_sandbox(graded):
     assert not [*graded[0].rglob("pwned*")]
     with contextlib.closing(sqlite3.connect(graded[0] / "gradebook.db")) as base:
         assert base.execute("select count(*) from grade where manual_score is not null").fetchone() == (0,)
-    assert sandbox.run("nothing_like_this", b"", 20, 10) == b""
+    assert sandbox.run("nothing_like_this", b"", 20, 10) == (b"", "")
 
 
+@pytest.mark.long
 def test_what_a_hand_in_says_of_itself_is_no_markup_and_nobody_elses(graded):
     text = (graded[0] / "grades" / f"{LESSON}-report.md").read_text(encoding="utf-8")
     assert "<script" not in text and "right, on" not in page(graded[0], "call")
@@ -149,6 +152,7 @@ def page(course, name):
     return path.read_text(encoding="utf-8")
 
 
+@pytest.mark.long
 def test_what_is_passed_over_is_said_and_costs_nothing(graded):
     assert "dangling.ipynb: a link or no file; passed over" in graded[1]
     assert "large/x.ipynb: 200 MB, a lesson has 40 at most; passed over" in graded[1]
@@ -157,6 +161,7 @@ def test_what_is_passed_over_is_said_and_costs_nothing(graded):
     )
 
 
+@pytest.mark.long
 def test_names_are_no_formulas_and_lose_no_marks(graded):
     files = [(graded[0] / "grades" / f"{LESSON}{end}.csv") for end in ("", "-moodle")]
     table, moodle = ([*csv.DictReader(io.StringIO(path.read_text(encoding="utf-8")))] for path in files)
@@ -164,10 +169,12 @@ def test_names_are_no_formulas_and_lose_no_marks(graded):
     assert [(row["Full name"], row["Grade"]) for row in moodle] == [(f"'{FORMULA}", "7.0")]
 
 
+@pytest.mark.long
 def test_an_endless_loop_is_called_so(graded):
     assert "Your code did not finish in 5 seconds: an endless loop?" in words(page(graded[0], "endless"))
 
 
+@pytest.mark.long
 def test_feedback_runs_no_script(graded, browser):
     name = next(path.name for path in (graded[0] / "feedback").iterdir() if "HYPERLINK" in path.name)
     shown = browser.new_page()

@@ -10,22 +10,18 @@ from classroom import pages
 from classroom.lessons import NOTEBOOKS, Refused, chosen, is_solution, read
 
 LESSONS = [path.stem for path in chosen([])]
-PART = "pages"  # of what a class gets
 LOOKS = {"light": ("light", 1280), "dark": ("dark", 1280), "narrow": ("light", 390)}
 
 
 @pytest.fixture(scope="module")
-def soups(made):
-    return {
-        path.name: BeautifulSoup(path.read_text("utf-8"), "html.parser")
-        for path in sorted((made / PART).glob("*.html"))
-    }
+def soups(site):
+    return {path.name: BeautifulSoup(path.read_text("utf-8"), "html.parser") for path in sorted(site.glob("*.html"))}
 
 
 # --- as files ---
 
 
-def test_every_link_leads_to_a_page_and_an_anchor_and_nothing_is_loaded_from_elsewhere(soups, made):
+def test_every_link_leads_to_a_page_and_an_anchor_and_nothing_is_loaded_from_elsewhere(soups, site):
     anchors = {name: {tag["id"] for tag in soup.find_all(id=True)} for name, soup in soups.items()}
     for name, soup in soups.items():
         for link in soup.find_all("a", href=True):
@@ -35,9 +31,9 @@ def test_every_link_leads_to_a_page_and_an_anchor_and_nothing_is_loaded_from_els
                 assert not anchor or unquote(anchor) in anchors[file or name], f"{name}: {link['href']}"
         for tag in soup.find_all(["script", "link", "img"]):
             address = (tag.get("src") or tag.get("href") or "data:").partition("?")[0]
-            assert address.startswith(("data:", "#")) or (made / PART / address).is_file(), f"{name}: {address}"
+            assert address.startswith(("data:", "#")) or (site / address).is_file(), f"{name}: {address}"
     assert {f"{stem}.html" for stem in LESSONS} <= {a["href"] for a in soups["index.html"].find_all("a", href=True)}
-    for path in made.rglob("*.css"):
+    for path in site.rglob("*.css"):
         assert not re.search(r"@import|url\((?![\"']?(data:|\w+\.png))", path.read_text()), path
 
 
@@ -59,12 +55,12 @@ def test_a_page_has_one_title_and_folds_are_closed(soups):
         assert "checks.predict" not in re.sub(r"says\s+checks\.predict", "", soup.article.get_text())
 
 
-def test_no_solution_is_on_the_students_site(soups, made):
-    index = (made / PART / "searchindex.js").read_text(encoding="utf-8")
+def test_no_solution_is_on_the_students_site(soups, site):
+    index = (site / "searchindex.js").read_text(encoding="utf-8")
     assert (
         "Our solution" not in "".join(soup.get_text() for soup in soups.values())
         and "SOLUTION" not in index
-        and not (made / PART / ".doctrees").exists()
+        and not (site / ".doctrees").exists()
     )
     for stem in LESSONS:
         cells = read(NOTEBOOKS / f"{stem}.ipynb").cells
@@ -98,9 +94,9 @@ def test_a_picture_without_words_a_first_cell_without_its_paragraph_and_bad_word
 # --- in a browser ---
 
 
-def test_the_site_is_walked_link_by_link_and_fits_a_narrow_window(page, made):
+def test_the_site_is_walked_link_by_link_and_fits_a_narrow_window(page, site):
     page.set_viewport_size({"width": 390, "height": 844})
-    todo, seen = [(made / PART / "index.html").as_uri()], set()
+    todo, seen = [(site / "index.html").as_uri()], set()
     while todo:
         address = todo.pop()
         seen.add(address)
@@ -112,29 +108,31 @@ def test_the_site_is_walked_link_by_link_and_fits_a_narrow_window(page, made):
     assert names >= {*(f"{name}.html" for name in ("index", "credits", "model", "forward", *LESSONS))}
 
 
-@pytest.mark.parametrize("look", LOOKS)
-def test_axe_finds_nothing_serious(page, made, look):
+@pytest.mark.parametrize(
+    "look", ["light", *(pytest.param(look, marks=pytest.mark.long) for look in ("dark", "narrow"))]
+)
+def test_axe_finds_nothing_serious(page, site, look):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is not installed")
     scheme, width = LOOKS[look]
     page.emulate_media(color_scheme=scheme)
     page.set_viewport_size({"width": width, "height": 844})
-    page.goto(f"{(made / PART / '04_attention').as_uri()}.html")
+    page.goto(f"{(site / '04_attention').as_uri()}.html")
     page.eval_on_selector_all("details", "all => all.slice(0, 8).forEach(one => one.open = true)")
     violations = axe.Axe().run(page, options={"preload": False, "resultTypes": ["violations"]}).response["violations"]
     assert [(v["id"], v["nodes"][0]["html"]) for v in violations if v["impact"] in ("serious", "critical")] == []
 
 
-def test_formulas_are_set_and_none_is_wrong(page, made):
+def test_formulas_are_set_and_none_is_wrong(page, site):
     for stem in ("04_attention", "05_encoder"):
-        page.goto(f"{(made / PART / stem).as_uri()}.html")
+        page.goto(f"{(site / stem).as_uri()}.html")
         page.wait_for_function("window.MathJax?.startup?.promise")
         page.evaluate("MathJax.startup.promise")
         assert page.locator("mjx-container").count() > 5 and page.locator("mjx-merror").count() == 0
         assert "$" not in page.evaluate("[...document.querySelectorAll('article p')].map(p => p.innerText).join('')")
 
 
-def test_search_finds_a_word_and_goes_there(page, made):
-    page.goto(f"{(made / PART / 'index').as_uri()}.html")
+def test_search_finds_a_word_and_goes_there(page, site):
+    page.goto(f"{(site / 'index').as_uri()}.html")
     page.get_by_placeholder("Search").fill("favourite derivative")
     page.keyboard.press("Enter")
     page.locator("ul.search a").first.wait_for()
@@ -142,8 +140,8 @@ def test_search_finds_a_word_and_goes_there(page, made):
     page.wait_for_url(re.compile(r"04_attention\.html"))
 
 
-def test_print_cuts_no_code(page, made):
+def test_print_cuts_no_code(page, site):
     page.emulate_media(media="print")
     page.set_viewport_size({"width": 670, "height": 900})  # A4 between its margins
-    page.goto(f"{(made / PART / '04_attention').as_uri()}.html")
+    page.goto(f"{(site / '04_attention').as_uri()}.html")
     assert page.eval_on_selector_all("pre", "all => all.filter(one => one.scrollWidth > one.clientWidth).length") == 0

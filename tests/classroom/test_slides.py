@@ -11,7 +11,14 @@ from classroom.lessons import NOTEBOOKS, Refused, chosen, is_solution, read
 
 PATHS = chosen([])
 LESSONS = [path.stem for path in PATHS]
-PART = "slides"  # of what a class gets
+
+
+@pytest.fixture(scope="module")
+def decks(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("slides")
+    slides.make(PATHS, folder)
+    return folder
+
 
 STICKS_OUT = """() => {
     const found = [];
@@ -33,8 +40,8 @@ STICKS_OUT = """() => {
 
 
 @pytest.fixture(scope="module")
-def soups(made):
-    return {stem: soup_of(made / "slides" / f"{stem}.html") for stem in LESSONS}
+def soups(decks):
+    return {stem: soup_of(decks / f"{stem}.html") for stem in LESSONS}
 
 
 def soup_of(path):
@@ -45,23 +52,23 @@ def words(tag):
     return tag.get_text().split()
 
 
-def test_the_files_are_all_there_with_reveals_licence(soups, made):
-    assert "Permission is hereby granted" in (made / "slides" / "reveal-LICENSE.txt").read_text()
+def test_the_files_are_all_there_with_reveals_licence(soups, decks):
+    assert "Permission is hereby granted" in (decks / "reveal-LICENSE.txt").read_text()
     for stem, soup in soups.items():
         for tag in soup.find_all(["script", "link", "img"]):
             address = tag.get("src") or tag.get("href") or "data:,"
-            assert address.startswith("data:") or (made / "slides" / address).is_file(), f"{stem}: {address}"
+            assert address.startswith("data:") or (decks / address).is_file(), f"{stem}: {address}"
         assert all(image["alt"] for image in soup.find_all("img"))
-    index = (made / "slides" / "index.html").read_text(encoding="utf-8")
+    index = (decks / "index.html").read_text(encoding="utf-8")
     assert re.findall(r'href="(\w+\.html)"', index) == [f"{stem}.html" for stem in LESSONS]
 
 
 @pytest.mark.parametrize("path", PATHS, ids=LESSONS)
-def test_a_deck_is_made_for_ninety_minutes_and_a_projector(path, made):
+def test_a_deck_is_made_for_ninety_minutes_and_a_projector(path, decks):
     plan = slides.plan(path)
     assert 15 <= len(plan) <= 20 and 80 <= sum(slide.minutes for slide in plan) <= 90
     assert 10 <= sum(slide.minutes for slide in plan if slide.late) <= 25
-    soup = soup_of(made / "slides" / f"{path.stem}.html")  # it is changed below
+    soup = soup_of(decks / f"{path.stem}.html")  # it is changed below
     found = soup.select(".slides > section > section")
     assert len(found) == len(plan)  # a subslide would have no minutes
     for slide, planned in zip(found, plan, strict=True):
@@ -81,9 +88,9 @@ def test_a_deck_is_made_for_ninety_minutes_and_a_projector(path, made):
     assert 3 <= len({*predictions}) == len(predictions) <= 5
 
 
-def test_students_get_no_notes(soups, made):
+def test_students_get_no_notes(soups, decks):
     for stem in LESSONS:
-        ours, theirs = soups[stem], soup_of(made / "slides" / "students" / f"{stem}.html")
+        ours, theirs = soups[stem], soup_of(decks / "students" / f"{stem}.html")
         assert len(ours.select("aside.notes")) >= 15 and not theirs.select("aside.notes")
         assert len(ours.select(".slides section section")) == len(theirs.select(".slides section section"))
         answers = [c.source for c in read(NOTEBOOKS / f"{stem}.ipynb").cells if is_solution(c)]
@@ -99,8 +106,8 @@ def test_notes_are_there_before_a_click_and_have_the_answers(soups):
 
 
 @pytest.mark.parametrize("stem", LESSONS)
-def test_everything_fits_on_its_slide(page, made, stem):
-    page.goto(f"{(made / 'slides' / stem).as_uri()}.html")
+def test_everything_fits_on_its_slide(page, decks, stem):
+    page.goto(f"{(decks / stem).as_uri()}.html")
     page.wait_for_function("Reveal.isReady() && (!window.MathJax || MathJax.startup?.document)")
     page.evaluate("MathJax.startup.promise")
     assert page.evaluate(STICKS_OUT) == []
@@ -110,8 +117,8 @@ def test_everything_fits_on_its_slide(page, made, stem):
     )
 
 
-def test_the_speakers_window_has_the_notes(page, made):
-    page.goto(f"{(made / 'slides' / '04_attention').as_uri()}.html")
+def test_the_speakers_window_has_the_notes(page, decks):
+    page.goto(f"{(decks / '04_attention').as_uri()}.html")
     page.wait_for_function("Reveal.isReady()")
     with page.expect_popup() as popup:
         page.keyboard.press("s")

@@ -53,6 +53,7 @@ def test_it_is_small_enough_to_be_opened_and_names_what_it_needs(number):
     assert ("timm" in packages) == (number == "10")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", ["02"])  # a quick one; tools/colab.py runs all of them, in Colab's versions
 def test_it_runs_in_an_empty_folder_without_the_package(number, tmp_path):
     alone = standalone(read(LESSONS[number]))
@@ -63,6 +64,7 @@ def test_it_runs_in_an_empty_folder_without_the_package(number, tmp_path):
     assert done.returncode == 0, done.stdout[-3000:]
 
 
+@pytest.mark.long
 def test_a_lesson_whose_data_were_left_out_fails(tmp_path, monkeypatch):
     monkeypatch.setattr("classroom.standalone.used", lambda tree: [data.path("photos/cat.png")])
     alone = standalone(read(LESSONS["02"]))

@@ -41,6 +41,7 @@ def test_the_sentences_about_one_drawing(said, model):
     assert torch.equal(projected[0], projected[6])
 
 
+@pytest.mark.long
 def test_the_sentences_about_many(said, model):
     images, labels = (part[:2000] for part in data.mnist("test"))
     share = lambda off: f"{100 * right(model, off, images, labels):.1f} %"  # noqa: E731
@@ -64,6 +65,7 @@ def test_the_sentences_about_many(said, model):
         assert model.head(features[3, firsts]).argmax(1).tolist() == list(range(10))
 
 
+@pytest.mark.long
 def test_no_head_is_needed_and_whom_a_patch_hears(said, model):
     images, labels = (part[:2000] for part in data.mnist("test"))
     heads = [right(model, {"heads": [f"{b}.{h}"]}, images, labels) for b in range(6) for h in range(4)]

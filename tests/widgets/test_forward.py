@@ -1,7 +1,6 @@
 """forward.js against PyTorch, in a browser: whole and with parts left out, other sizes, half precision, files."""
 
 import base64
-import shutil
 
 import numpy as np
 import pytest
@@ -12,7 +11,6 @@ from vit_tutorial import ViT, ViTConfig, data, weights
 from vit_tutorial.widgets import frame_digit
 from vit_tutorial.widgets.whole import SCALE, script
 
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 BYTES = "const bytes = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));"
 ORDER = torch.randperm(49, generator=torch.Generator().manual_seed(0)).tolist()
 OFF = {
@@ -29,16 +27,11 @@ OFF = {
 
 
 @pytest.fixture(scope="module")
-def page():
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    if BROWSER is None:
-        pytest.skip("no chromium on this machine: forward.js is not run")
-    with playwright.sync_playwright() as browsers:
-        browser = browsers.chromium.launch(executable_path=BROWSER, args=["--no-sandbox", "--disable-gpu"])
-        page = browser.new_page()
-        page.add_script_tag(content=script() + BYTES)
-        yield page
-        browser.close()
+def page(browser):
+    page = browser.new_page()
+    page.add_script_tag(content=script() + BYTES)
+    yield page
+    page.close()
 
 
 def text(content: bytes) -> str:

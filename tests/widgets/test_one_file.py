@@ -1,6 +1,7 @@
 """A lesson that is one file, in a browser: without the package, its pad is drawn upon and its explorer answers."""
 
 import nbformat
+import pytest
 
 from classroom.lessons import chosen, read
 from classroom.standalone import standalone
@@ -28,6 +29,7 @@ def one_file():
 CELLS = one_file
 
 
+@pytest.mark.long
 def test_a_lesson_that_is_one_file_has_its_widgets(page):
     cells = len(one_file().cells)
     wait_for(lambda: page.locator(".jp-Notebook .jp-Cell").count() == cells)  # a large one is drawn later
