@@ -2,7 +2,8 @@
 
 ViT-B/16, computed plainly and with one thing after the other, all in turn, round by round; "again" is the control, the
 plain way a second time. Then attention by each of SDPA's kernels, with a bias of one's own, and photos that a loader
-decodes while the model works. Written to benchmarks/results/gpu.json: the seconds of every round. About two minutes.
+decodes while the model works; and the memory of a training step beside the planner's formula. Written to
+benchmarks/results/gpu.json: the seconds of every round, and the bytes. About two minutes.
 """
 
 import copy
@@ -19,9 +20,10 @@ from torch.nn.attention.flex_attention import flex_attention
 from torch.utils.data import DataLoader, Dataset
 from torchvision.transforms.v2.functional import center_crop, pil_to_tensor, resize
 
-from vit_tutorial import data, speed, vit
+from vit_tutorial import VARIANTS, data, planner, speed, vit
 
 from .machine import machine, store
+from .planner import CHECKPOINTED, on_gpu
 
 ROUNDS = 20
 WORKERS = (0, 4, 12)
@@ -56,19 +58,24 @@ def passes(model: nn.Module, images: Tensor) -> Works:
 
 def steps(model: nn.Module, images: Tensor) -> Works:
     """Forward and backward."""
+    fused = torch.compile(model)
     labels = torch.zeros(len(images), dtype=torch.long, device=images.device)
 
     def step() -> None:
         F.cross_entropy(model(images), labels).backward()
         model.zero_grad()
 
-    def autocast() -> None:
-        with torch.autocast("cuda", torch.bfloat16):
-            loss = F.cross_entropy(model(images), labels)
-        loss.backward()
-        model.zero_grad()
+    def autocast(model: nn.Module) -> Callable[[], None]:
+        def run() -> None:
+            with torch.autocast("cuda", torch.bfloat16):
+                loss = F.cross_entropy(model(images), labels)
+            loss.backward()
+            model.zero_grad()
 
-    return {"plain": step, "again": step, "TF32": tf32(step), "autocast": autocast}
+        return run
+
+    ways = {"TF32": tf32(step), "autocast": autocast(model), "autocast, compiled": autocast(fused)}
+    return {"plain": step, "again": step} | ways
 
 
 def kernels(batch: int, tokens: int) -> Works:
@@ -137,10 +144,27 @@ def loaded(model: nn.Module, number: int) -> Works:
     return {name: through(workers) for workers, name in names.items()} | {"model alone": alone}
 
 
+def peaks() -> list[dict]:
+    """Bytes at the peak of a step of training: by the planner's formula, and as the GPU's allocator counts them."""
+    rows = []
+    for (variant, batch), checkpointed in [(shape, way) for shape in CHECKPOINTED for way in (False, True)]:
+        for precision in ("float32", "autocast"):
+            how, way = (VARIANTS[variant], batch, precision), {"checkpointed": checkpointed}
+            row = {"variant": variant, "batch": batch, "precision": precision} | way
+            row["formula"] = planner.memory(*how, **way).peak
+            if row["formula"] < 0.9 * torch.cuda.get_device_properties(0).total_memory:
+                row["allocated"] = on_gpu(*how, **way)
+                row["reserved"] = torch.cuda.memory_reserved()
+                rows.append(row)
+                print(row, flush=True)
+    return rows
+
+
 def main() -> None:
     if not torch.cuda.is_available():
         sys.exit("no GPU that torch sees")
     torch.manual_seed(0)
+    held = peaks()
     model, images = vit("B/16").cuda(), torch.randn(64, 3, 224, 224, device="cuda")
     makes: dict[str, Callable[[], Works]] = {
         "batch 1": lambda: passes(model, images[:1]),
@@ -156,7 +180,7 @@ def main() -> None:
         torch.compiler.reset()
         seconds[name] = speed.race(make(), 4 if "photos" in name else ROUNDS)
         print(name, {way: f"{1e3 * min(times):.3f} ms" for way, times in seconds[name].items()}, flush=True)
-        store("gpu", {"machine": machine("cuda"), "seconds": seconds})
+        store("gpu", {"machine": machine("cuda"), "bytes": held, "seconds": seconds})
 
 
 if __name__ == "__main__":
