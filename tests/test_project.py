@@ -110,7 +110,7 @@ def test_the_top_level_holds_what_the_readme_names():
         "notebooks",
         "vit_tutorial",
     }
-    allowed |= {"classroom", "data", "tests", "benchmarks", "tools", ".ci", ".gitignore"}
+    allowed |= {"classroom", "data", "tests", "benchmarks", "tools", ".ci", ".github", ".gitignore"}
     assert {path.relative_to(ROOT).parts[0] for path in tracked()} <= allowed
 
 
