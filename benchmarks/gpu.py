@@ -2,7 +2,7 @@
 
 ViT-B/16, computed plainly and with one thing after the other, all in turn, round by round; "again" is the control, the
 plain way a second time. Then attention by each of SDPA's kernels, with a bias of one's own, and photos that a loader
-decodes while the model works. Written to benchmarks/results/gpu.json: the seconds of every round. About two minutes.
+decodes while the model works. Written to data/results/gpu.json: the seconds of every round. About two minutes.
 """
 
 import copy
