@@ -4,9 +4,10 @@
     uv run --extra test python -m benchmarks start speed                  # these alone, and the page
     uv run --extra test python -m benchmarks --page                       # the page alone, from what is stored
 
-Each writes benchmarks/results/*.json with machine, versions, date and every sample. On a machine with a GPU, run them
-there too: `python -m benchmarks.speed --device cuda`, and `python -m benchmarks.gpu`. What the lessons' own
-experiments measured (ablation, cnn, finetune, ...) takes hours and is run by itself; the page lists it.
+Each writes a file with machine, versions, date and every sample to benchmarks/results, or to data/results if lessons
+read it. On a machine with a GPU, run them there too: `python -m benchmarks.speed --device cuda`, and `python -m
+benchmarks.gpu`. What the lessons' own experiments measured (ablation, cnn, finetune, ...) takes hours and is run by
+itself; the page lists it.
 """
 
 import argparse

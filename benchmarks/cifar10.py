@@ -2,7 +2,7 @@
 
 FOLDER holds CIFAR-10 (benchmarks/cifar10_data.py reads it). Two processes of one thread each; stopped, it goes on
 after the last pass that was done. It runs in bfloat16 where the processor multiplies it fast, else in float32, which
-takes three times as long. Also written: the weights' SHA-256, and the log in benchmarks/results/cifar10.json.
+takes three times as long. Also written: the weights' SHA-256, and the log in data/results/cifar10.json.
 """
 
 import argparse

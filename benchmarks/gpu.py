@@ -3,7 +3,7 @@
 ViT-B/16, computed plainly and with one thing after the other, all in turn, round by round; "again" is the control, the
 plain way a second time. Then attention by each of SDPA's kernels, with a bias of one's own, and photos that a loader
 decodes while the model works; and the memory of a training step beside the planner's formula. Written to
-benchmarks/results/gpu.json: the seconds of every round, and the bytes. About two minutes.
+data/results/gpu.json: the seconds of every round, and the bytes. About two minutes.
 """
 
 import copy

@@ -4,7 +4,7 @@
     uv run --extra test python -m benchmarks.ladder --rounds 5
 
 All rungs run in turn, round by round, so that a slow moment hits all alike; "SDPA again" is the control, the same
-model a second time. Written to benchmarks/results/ladder.json under the machine's name, its instructions and its number
+model a second time. Written to data/results/ladder.json under the machine's name, its instructions and its number
 of threads, beside what is known of others: per rung the seconds of each round, and the pictures of a round.
 """
 

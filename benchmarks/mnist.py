@@ -31,7 +31,7 @@ from vit_tutorial import ViT, ViTConfig, data
 from vit_tutorial.speed import seconds
 from vit_tutorial.train import Recipe, fit
 
-from .machine import machine, store
+from .machine import RESULTS, machine, store
 
 # model, recipe, and how many of the 60,000 images
 SPRINT = (
@@ -82,7 +82,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5)
     arguments = parser.parse_args()
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    path = data.RESULTS / f"mnist_{device}.json"
+    path = RESULTS / f"mnist_{device}.json"
     result = json.loads(path.read_text()) if path.exists() else {}
     about = {name: [asdict(how[0]), asdict(how[1]), how[2]] for name, how in (("sprint", SPRINT), ("run", RUN))}
     if result.get("recipes") != about:  # what was kept is of other runs
@@ -93,7 +93,7 @@ def main() -> None:
     result["source_ten_epochs_seconds_extrapolated"] = (
         statistics.mean(result["source_step_seconds"]) * math.ceil(60_000 / 256) * 10
     )
-    store(path.stem, result)
+    store(path.stem, result, RESULTS)
     (images, labels), (test_images, test_labels) = data.mnist("train"), data.mnist("test")
     images, test = data.normalise(images), (data.normalise(test_images), test_labels)
     for name, (config, recipe, n) in {"sprint": SPRINT, "run": RUN}.items():
@@ -102,7 +102,7 @@ def main() -> None:
         for seed in range(len(done), arguments.seeds):
             done.append(time_to(config, recipe, seed, pictures, test))
             print(name, seed, done[-1], flush=True)
-            store(path.stem, result)
+            store(path.stem, result, RESULTS)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from vit_tutorial.train.__main__ import DIGITS
 
 from . import cifar10
 from .cifar10 import BATCH, RATE, run, trained
-from .machine import machine, store
+from .machine import RESULTS, machine, store
 
 PASSES, SEED = 24, 0
 
@@ -57,7 +57,7 @@ def main() -> None:
     measured = evaluate(weights.load(state / "model.safetensors"), data.normalise(images), labels)
     about = {"passes": PASSES, "batch": BATCH, "rate": RATE, "decay": cifar10.DECAY, "seed": SEED}
     about |= {"config": asdict(DIGITS), "bytes": (state / "model.safetensors").stat().st_size, "rows": rows}
-    store("mnist_best", machine("cpu") | measured | about)
+    store("mnist_best", machine("cpu") | measured | about, RESULTS)
     print(measured)
 
 

@@ -24,7 +24,7 @@ from torch.nn.utils import parameters_to_vector, vector_to_parameters
 from vit_tutorial import ViT, ViTConfig, data, sincos2d
 from vit_tutorial.train import evaluate, parameter_groups, schedule, shift
 
-from .machine import machine, store
+from .machine import RESULTS, machine, store
 
 CONFIG = ViTConfig(28, 7, 1, 10, 64, 3, 2, 128, pool="mean")
 PASSES, BATCH, RATE, ADAMW_RATE, DECAY = (1.0, *[0.4] * 9), 128, 1.5e-2, 3e-3, 0.05  # of each process
@@ -113,8 +113,8 @@ def main() -> None:
     argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     about = {"machine": machine("cpu"), "passes": PASSES, "batch": BATCH, "rates": [RATE, ADAMW_RATE], "decay": DECAY}
     about = json.loads(json.dumps(about | {"config": asdict(CONFIG)}))  # as it comes back from the file
-    path = Path(data.RESULTS, "mnist_minute.json")
-    result = data.result(path.stem) if path.exists() else {}
+    path = RESULTS / "mnist_minute.json"
+    result = json.loads(path.read_text()) if path.exists() else {}
     if {name: result.get(name) for name in about} != about:  # else stopped earlier today: it goes on
         result = about | {"runs": {}}
     for without, seeds in SEEDS.items():
@@ -125,7 +125,7 @@ def main() -> None:
                 rows = json.loads(Path(folder, "rows.json").read_text())
             print(without, seed, *(f"{row['seconds']:.0f} s {row['accuracy']:.2%}" for row in rows), flush=True)
             done.append(rows)
-            store(path.stem, result)
+            store(path.stem, result, RESULTS)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
-"""benchmarks/README.md and its pictures, from what is stored in benchmarks/results."""
+"""benchmarks/README.md and its pictures, from the results here and in data/results."""
 
 import itertools
+import json
 import statistics
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +10,7 @@ import matplotlib.pyplot as plt
 
 from vit_tutorial import data, files, plots, speed
 
+from .machine import RESULTS
 from .tables import SECTIONS, about, milliseconds, scripts_section, table
 
 HERE = Path(__file__).parent  # where the page lies
@@ -57,8 +59,7 @@ def place(label: str) -> tuple:
     return shape, kind != "float32", int(batch.removeprefix("batch ")), build
 
 
-def speed_section(name: str) -> Iterator[str]:
-    result = data.result(name)
+def speed_section(name: str, result: dict) -> Iterator[str]:
     rows = dict(sorted(result["rows"].items(), key=lambda item: place(item[0])))
     yield f"### {result['machine']['device']}\n\n{about(result['machine'])}"
     lines = []
@@ -76,7 +77,7 @@ def speed_section(name: str) -> Iterator[str]:
     yield table(head, lines)
     within = sum(speed.ratio(row["seconds"]["ours"], row["seconds"][fastest(row)])[1] <= 1.02 for row in rows.values())
     yield f"In {within} of {len(rows)} rows ours takes at most 2 % longer than the fastest of the others."
-    picture = data.RESULTS / f"{name}.png"
+    picture = RESULTS / f"{name}.png"
     ratios(rows, picture)
     yield f"![Our time over that of each other implementation, row by row, with quartiles](results/{name}.png)"
     if gained := [*gains({label: statistics.median(row["seconds"]["ours"]) for label, row in rows.items()})]:
@@ -94,12 +95,13 @@ def gains(seconds: dict[str, float]) -> Iterator[list[str]]:
 
 def write() -> None:
     """benchmarks/README.md, as far as there are results."""
-    stored = {path.stem for path in data.RESULTS.glob("*.json")}
+    paths = [path for folder in (RESULTS, data.RESULTS) for path in sorted(folder.glob("*.json"))]
+    stored = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in paths}
     parts = ["# Benchmarks\n\nMade by `python -m benchmarks`, which says how; not edited by hand."]
-    if names := sorted(name for name in stored if name.startswith("speed_")):
-        parts += [SPEED, *itertools.chain(*map(speed_section, names))]
+    if names := [name for name in stored if name.startswith("speed_")]:
+        parts += [SPEED, *itertools.chain(*(speed_section(name, stored[name]) for name in names))]
     for name, section in SECTIONS.items():
-        parts += section(data.result(name)) if name in stored else []
+        parts += section(stored[name]) if name in stored else []
     parts += scripts_section()
     with plt.rc_context(plots.STYLE):
         files.write(HERE / "README.md", ("\n\n".join(parts) + "\n").encode())

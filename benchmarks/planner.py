@@ -3,7 +3,7 @@
     uv run --extra test python -m benchmarks.planner        # about ten minutes, on a CPU; a GPU joins in
 
 Memory is counted (vit_tutorial.speed.PeakMemory, within FakeTensorMode, so that nothing is held), with two processes
-as torch's profiler sees it, and on a GPU as its allocator does. Written to benchmarks/results/planner.json.
+as torch's profiler sees it, and on a GPU as its allocator does. Written to data/results/planner.json.
 """
 
 import functools

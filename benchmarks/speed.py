@@ -13,6 +13,7 @@ row; rows that are there are not measured again.
 """
 
 import argparse
+import json
 import sys
 from collections.abc import Callable, Iterator
 
@@ -26,9 +27,9 @@ from transformers import ViTConfig as TheirConfig
 from transformers import ViTForImageClassification
 from vit_pytorch import ViT as VitPytorch
 
-from vit_tutorial import VARIANTS, MultiHeadAttention, ViT, ViTConfig, count_macs, data, speed
+from vit_tutorial import VARIANTS, MultiHeadAttention, ViT, ViTConfig, count_macs, speed
 
-from .machine import machine, store
+from .machine import RESULTS, machine, store
 
 SHAPES = {"B/16": VARIANTS["B/16"], "MNIST": ViTConfig(28, 7, 1, 10, 96, 3, 4, 192)}
 BATCHES = {
@@ -181,7 +182,8 @@ def main() -> None:
     if device == "cuda" and not torch.cuda.is_available():
         sys.exit("--device: cuda was asked for, and this machine has no GPU that torch sees")
     about = machine(device, "torchvision", "timm", "transformers", "vit-pytorch")
-    result = data.result(name) if (data.RESULTS / f"{name}.json").exists() else {}
+    path = RESULTS / f"{name}.json"
+    result = json.loads(path.read_text()) if path.exists() else {}
     if {**result.get("machine", {}), "date": about["date"]} != about:
         result = {"machine": about, "rows": {}}
     rows = [(batch, shape, kind) for shape in SHAPES for kind in DTYPES for batch in BATCHES[device][shape]]
@@ -194,7 +196,7 @@ def main() -> None:
                 measured = measure(build, SHAPES[shape], batch, DTYPES[kind], device, arguments.budget)
                 measured["products"] = ceiling(SHAPES[shape], batch, DTYPES[kind], device)
                 result["rows"][row] = measured
-                store(name, result)
+                store(name, result, RESULTS)
                 print(row, {n: round(1e3 * min(t), 1) for n, t in measured["seconds"].items()}, flush=True)
 
 

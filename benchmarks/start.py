@@ -13,7 +13,7 @@ import sys
 
 from vit_tutorial import speed
 
-from .machine import machine, store
+from .machine import RESULTS, machine, store
 
 OURS = "from vit_tutorial import data, vit, weights; import torch; torch.set_grad_enabled(False); "
 THEIRS = "import torch; torch.set_grad_enabled(False); x = torch.zeros(1, 3, 224, 224); "
@@ -54,7 +54,7 @@ def main() -> None:
     result = {"machine": machine("cpu", "torchvision", "timm", "transformers", "vit-pytorch")}
     for what, lines in LINES.items():
         result[what] = speed.race({name: lambda line=line: run(line) for name, line in lines.items()}, rounds)
-    store("start_cpu", result)
+    store("start_cpu", result, RESULTS)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The shorter tables of benchmarks/README.md, from what is stored in benchmarks/results."""
+"""The shorter tables of benchmarks/README.md, from the results here and in data/results."""
 
 import re
 import statistics
@@ -44,7 +44,8 @@ def scripts_section() -> Iterator[str]:
     yield """\
 ## All scripts
 
-What each measures stands at its top; the results lie in [results](results). How long each lesson runs stands in
+What each measures stands at its top; the results lie in [results](results), or in
+[data/results](../data/README.md) where lessons read them. How long each lesson runs stands in
 [README](../README.md)."""
     rows = []
     for path in sorted(Path(__file__).parent.glob("[!_]*.py")):

@@ -1,7 +1,7 @@
 """Make data/vit_mnist.safetensors: python -m benchmarks.weights
 
 The defaults of `vit_tutorial.train`, model and recipe, on all of MNIST. About 20 minutes on two cores; stopped, it
-goes on where it was. Also written: the weights' SHA-256, and the log of the run in benchmarks/results/weights.json.
+goes on where it was. Also written: the weights' SHA-256, and the log of the run in data/results/weights.json.
 """
 
 import argparse

@@ -26,7 +26,7 @@ PATIENCE = 10  # times as long as its seconds may it wait for a busy machine
 AWAKE = (psutil.STATUS_RUNNING, psutil.STATUS_DISK_SLEEP)  # it computes, or would if the machine let it
 ALONE = ["--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--proc", "/proc", "--dev", "/dev"]
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc", "/nix", "/sys/devices/system/cpu")
-OWN = [str(ROOT / name) for name in ("vit_tutorial", "classroom", "data", "benchmarks/results")]
+OWN = [str(ROOT / name) for name in ("vit_tutorial", "classroom", "data")]
 
 
 def walls(lessons: Path = LESSONS) -> list[str]:

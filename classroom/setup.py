@@ -39,7 +39,7 @@ def packed(path: Path) -> str:
 def package(folder: Path) -> Path:
     """The wheel for students: the solutions packed."""
     with tempfile.TemporaryDirectory() as copied:
-        for path in ("vit_tutorial", "data", "benchmarks/results"):
+        for path in ("vit_tutorial", "data"):
             shutil.copytree(ROOT / path, Path(copied, path), ignore=shutil.ignore_patterns("__pycache__"))
         for path in ("pyproject.toml", "README.md", "LICENSE"):
             shutil.copy(ROOT / path, copied)

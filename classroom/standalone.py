@@ -51,7 +51,7 @@ def code(notebook: NotebookNode) -> ast.Module:
 
 
 def used(tree: ast.Module) -> list[Path]:
-    """The files of data/ and benchmarks/results/ that a lesson names, in whatever call."""
+    """The files of data/ that a lesson names, in whatever call."""
     said = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
     called = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
     names = {path.relative_to(data.FOLDER).as_posix() for path in data.FOLDER.glob("*.safetensors")} & said
@@ -118,12 +118,9 @@ def archive(paths: list[Path], content: Callable[[Path], bytes]) -> str:
             if path.is_file() and not {"__pycache__", "_data"} & {*inside.parts}:
                 add(f"vit_tutorial/{inside.as_posix()}", content(path))
         for path in paths:
-            if path.is_relative_to(data.RESULTS):
-                add(f"vit_tutorial/_data/results/{path.name}", path.read_bytes())
-            else:
-                name = path.relative_to(data.FOLDER).as_posix()
-                add(f"vit_tutorial/_data/{name}", path.read_bytes())
-                sums.append(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {name}\n")
+            name = path.relative_to(data.FOLDER).as_posix()
+            add(f"vit_tutorial/_data/{name}", path.read_bytes())
+            sums.append(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {name}\n")
         add("vit_tutorial/_data/SHA256SUMS", "".join(sums).encode())
     return base64.b64encode(buffer.getvalue()).decode()
 

@@ -1,7 +1,9 @@
 """Photos and the trained block: what they are, and what a broken or missing file says."""
 
 import hashlib
+import re
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -36,12 +38,20 @@ def test_every_photo_is_rgb_of_its_size():
 def test_the_sums_cover_every_file_and_the_readme_names_each_with_its_licence():
     listed = dict(reversed(line.split()) for line in (data.FOLDER / "SHA256SUMS").read_text().splitlines())
     files = {p.relative_to(data.FOLDER).as_posix() for p in data.FOLDER.rglob("*") if p.is_file()}
+    files = {name for name in files if not name.startswith("results/")}
     assert files - {"README.md", "SHA256SUMS", "LICENSE-APACHE"} == set(listed)
     readme = (data.FOLDER / "README.md").read_text()
     for name, recorded in listed.items():
         assert hashlib.sha256((data.FOLDER / name).read_bytes()).hexdigest() == recorded
         row = next(line for line in readme.splitlines() if f"`{name}`" in line)
         assert any(licence in row for licence in LICENCES)
+
+
+def test_the_readme_names_each_result_with_the_script_that_measured_it():
+    readme = (data.FOLDER / "README.md").read_text()
+    rows = re.findall(r"^\| `results/(\w+\.json)` .*\]\((\.\./benchmarks/\w+\.py)\)", readme, re.MULTILINE)
+    assert [name for name, _ in rows] == sorted(path.name for path in data.RESULTS.iterdir())
+    assert all(Path(data.FOLDER, script).is_file() for _, script in rows)
 
 
 @pytest.mark.parametrize("size", [224, 96, 37])

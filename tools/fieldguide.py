@@ -18,7 +18,7 @@ HEAD = """\
 
 Nothing crashes, and something is off. Look for what you see on the left, make the test, and read the lesson if the test
 says yes. A mistake can hide another: mend one, test it, and look again. This page is written by
-`python -m tools.fieldguide` from the tables in [mistakes](mistakes).
+`python -m tools.fieldguide` from `mistakes.txt` in the folders of [lessons](lessons).
 
 | what you see | likely cause | smallest test | lesson |
 | --- | --- | --- | --- |

@@ -8,6 +8,7 @@ import re
 import nbformat
 
 from classroom.lessons import FOLDED, first_screen
+from classroom.sections import reading_minutes
 from vit_tutorial import checks
 
 from . import LESSONS, ROOT
@@ -109,19 +110,10 @@ def known_repository() -> str | None:
 
 
 def minutes(notebook: nbformat.NotebookNode) -> tuple[int, int]:
-    """Minutes to read as far as "## Your turn", and the sum of the exercises' own.
-
-    100 words or 5 lines of code a minute, what is folded left out: fitted to what readers needed for 13 lessons of the
-    second edition (42 to 87 minutes, root mean square error 9).
-    """
-    words = lines = 0
-    for cell in itertools.takewhile(lambda cell: not cell.source.startswith("## Your turn"), notebook.cells[1:]):
-        if cell.cell_type == "markdown":
-            words += len(re.sub(r"<details>.*?</details>", "", cell.source, flags=re.DOTALL).split())
-        elif not cell.metadata.get("jupyter"):
-            lines += sum(bool(line.strip()) for line in cell.source.splitlines())
+    """Minutes to read as far as "## Your turn", and the sum of the exercises' own."""
+    story = itertools.takewhile(lambda cell: not cell.source.startswith("## Your turn"), notebook.cells[1:])
     exercises = re.findall(r"difficulty \d of 5 · (\d+) minutes", "\n".join(c.source for c in notebook.cells))
-    return round(words / 100 + lines / 5), sum(map(int, exercises))  # the title cell holds the result
+    return round(reading_minutes(story)), sum(map(int, exercises))  # the title cell holds the result
 
 
 def describe_times(times: dict) -> str:

@@ -15,7 +15,7 @@ from . import files
 
 _INSTALLED = Path(__file__).parent / "_data"  # where the wheel puts the repository's data folder
 FOLDER = _INSTALLED if _INSTALLED.is_dir() else Path(__file__).parents[1] / "data"
-RESULTS = FOLDER / "results" if _INSTALLED.is_dir() else Path(__file__).parents[1] / "benchmarks" / "results"
+RESULTS = FOLDER / "results"
 
 
 def path(name: str) -> Path:

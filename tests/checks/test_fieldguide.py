@@ -1,5 +1,7 @@
 """The field guide is made from the tables of mistakes; `python -m tools.fieldguide` writes it."""
 
+import re
+
 import pytest
 
 from tools import fieldguide
@@ -20,6 +22,11 @@ def test_a_row_points_at_one_mistake_and_tells_its_cause(row):
 def test_the_page_is_in_step():
     assert fieldguide.PAGE.read_text(encoding="utf-8") == fieldguide.page()
     assert len(fieldguide.ROWS) == len({symptom for symptom, *_ in fieldguide.ROWS}) <= 25  # one page
+
+
+def test_its_links_lead_somewhere():
+    links = set(re.findall(r"\]\((.+?)\)", fieldguide.page()))
+    assert len(links) > 5 and not [link for link in links if not (fieldguide.PAGE.parent / link).exists()]
 
 
 def test_a_row_whose_mistake_is_gone_is_told():

@@ -6,7 +6,7 @@
 `accelerate launch --num_processes 2 -m ...` does the same on GPUs; elsewhere it starts one unless --multi_gpu is said.
 
 With the defaults: 205,962 parameters, 30 epochs, 99.48 % of the 10,000 test digits (one run) in 44 minutes of training
-on one thread of an Intel Xeon, torch 2.15 (benchmarks/results/weights.json). In a hurry, 96.6 ± 0.1 % (five runs) in 9
+on one thread of an Intel Xeon, torch 2.15 (data/results/weights.json). In a hurry, 96.6 ± 0.1 % (five runs) in 9
 seconds on two threads (benchmarks/results/mnist_cpu.json; this line takes the test after each epoch besides):
 
     python -m vit_tutorial.train --images 40000 --epochs 2 --batch-size 128 --learning-rate 6e-3 --shift 1 \\
