@@ -32,12 +32,21 @@ def test_of_other_cells_only_constants_are_made():
     assert not said and {name for name in space if name in "ABC"} == {"A", "C"} and "pi" in space
 
 
+def test_what_ipython_takes_is_taken():
+    space = {"get_ipython": answers.Shell}
+    cell = "%%capture out\n%%time\n%matplotlib inline\n!ls\ndef helper(x):\n    %time x + 1\n    return 2 * x\nhelper?"
+    assert answers.define(cell, False, space) == "" and space["helper"](2) == 4
+    assert answers.define("found = !ls\nA = 3", True, space) == "" and space["A"] == 3
+    for cell in ("%%timeit\nB = 1", "%%bash\nB=1", "%%writefile B.py\nB = 1"):
+        assert answers.define(cell, True, space) == "" and "B" not in space
+
+
 KINDS = [  # an answer to feature_map, the kind of its verdict, and what the student reads
     ("def feature_map(tokens, grid)\n    return tokens", "stopped", "SyntaxError: expected ':'"),
     ("found = 1", "stopped", "NameError: name 'feature_map' is not defined What another cell computes"),
     ("def feature_map(tokens, grid):\n    return tokens / scale", "stopped", "Compute it in the answer's own cell"),
     ("def feature_map(tokens, grid):\n    raise NotImplementedError()", "empty", "nothing is written yet"),
-    ("def feature_map(tokens, grid):\n    return tokens", "described", "feature_map: "),
+    ("%%time\ndef feature_map(tokens, grid):\n    return tokens", "described", "feature_map: "),
     ("import os\ndef feature_map(tokens, grid):\n    os._exit(1)", "stopped", "Your code ended the process"),
 ]
 
