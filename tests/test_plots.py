@@ -38,14 +38,15 @@ def shown(monkeypatch):
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_a_figure_is_opaque_white_and_carries_its_words(name, shown):
+    open_before = plt.get_fignums()
     plots.show(FIGURES[name](), "A message\nover two lines.")
+    assert plt.get_fignums() == open_before
     assert shown["bundle"]["text/plain"] == "A message over two lines."
     assert shown["metadata"]["image/png"]["alt"] == "A message over two lines."
     picture = Image.open(io.BytesIO(shown["bundle"]["image/png"])).convert("RGBA")
     assert picture.getchannel("A").getextrema() == (255, 255)
     assert picture.getpixel((0, 0)) == (255, 255, 255, 255)
     assert 300 <= picture.width <= 1300
-    assert not plt.get_fignums()
 
 
 def test_the_same_figure_twice_is_the_same_file(shown):

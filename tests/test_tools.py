@@ -3,7 +3,6 @@
 import base64
 import importlib
 import io
-import shutil
 import sys
 
 import nbformat
@@ -105,19 +104,6 @@ def test_an_environment_is_used_again_once_it_was_built_to_its_end(tmp_path, mon
     assert "--no-config" in install and install[-1] == "torch==2.11.*"  # our own constraints would hold it
     environments.ready("3.13", ["torch==2.12.*"], tmp_path)
     assert ran[-3][-1] == "torch==2.12.*"
-
-
-@pytest.mark.long
-def test_every_lesson_shows_the_same_on_colabs_versions():
-    folder = ROOT / "build" / "environments" / "3.13-colab"
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    if not shutil.which("uv"):
-        pytest.skip("no uv here, which builds the environment")
-    packages = [*environments.NEEDED, *environments.SETS["colab"]]
-    if "error" in (built := environments.ready("3.13", packages, folder)):
-        pytest.skip(built["error"])
-    found = environments.lessons(folder, 1, LESSONS)
-    assert found.get("failed") == 0, found
 
 
 def test_the_check_of_a_lesson_finds_its_page_its_exercises_and_its_cells():
