@@ -7,7 +7,6 @@ that is there.
 """
 
 import argparse
-import csv
 import sys
 import tempfile
 import time
@@ -21,8 +20,9 @@ from sqlalchemy import text
 
 from . import sandbox
 from .grading import convert
-from .hand_ins import on_roster, place, shown, unpacked
+from .hand_ins import place, shown, unpacked
 from .lessons import Refused
+from .names import Listed, on_roster, roster
 from .report import for_moodle, marks, no_mark, report
 
 
@@ -36,20 +36,7 @@ def lesson_of(course: Path, number: str) -> str:
     return found[0]
 
 
-def roster(path: Path) -> dict[str, str]:
-    """Names by id, from a CSV file with the columns of nbgrader's import: id, and first_name and last_name or none."""
-    try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise Refused(f"--roster {path}: cannot be read as text ({type(error).__name__})") from error
-    rows = csv.DictReader(lines, delimiter=";" if lines and ";" in lines[0] else ",")
-    if "id" not in (rows.fieldnames or []):
-        raise Refused(f"--roster {path}: expected a column `id` in its first line, got {rows.fieldnames}")
-    names = {row["id"]: " ".join(filter(None, map(row.get, ("first_name", "last_name")))) for row in rows if row["id"]}
-    return {key: name or key for key, name in names.items()}
-
-
-def adopt(course: Path, gradebook: Gradebook, listed: dict[str, str]) -> None:
+def adopt(course: Path, gradebook: Gradebook, listed: dict[str, Listed]) -> None:
     """Students who were graded before there was a roster move to their id on it."""
     known, whose = {student.id: student.last_name or student.id for student in gradebook.students}, {}
     for key, name in known.items():
@@ -81,13 +68,13 @@ def grade(
         _grade(course, lesson, folder, names, roster(own) if own.is_file() else {}, Path(room))
 
 
-def _grade(course: Path, lesson: str, folder: Path, names: bool, listed: dict[str, str], room: Path) -> None:
+def _grade(course: Path, lesson: str, folder: Path, names: bool, listed: dict[str, Listed], room: Path) -> None:
     if why := sandbox.missing():
         print(f"Students' code runs with your rights, on all that is yours: {why}")
     with Gradebook(f"sqlite:///{course / 'gradebook.db'}") as gradebook:
         adopt(course, gradebook, listed)
-        for key, name in listed.items():
-            gradebook.update_or_create_student(key, last_name=name)
+        for key, one in listed.items():
+            gradebook.update_or_create_student(key, last_name=one.name, lms_user_id=one.id)
         known = {student.id: student.last_name or student.id for student in gradebook.students}
     found = place(course, lesson, folder, known, listed, room)
     students = [key for key, student in found.items() if student.files]
@@ -124,7 +111,7 @@ def _grade(course: Path, lesson: str, folder: Path, names: bool, listed: dict[st
     (grades / f"{lesson}-report.md").write_text(said, encoding="utf-8")
     print(f"\n{said}\nmarks     {grades / lesson}.csv\nreport    {grades / lesson}-report.md")
     print(f"feedback  {course / 'feedback'}/STUDENT/{lesson}/{lesson}.html")
-    for path in for_moodle(course, lesson, found, scores):
+    for path in for_moodle(course, lesson, found, scores, listed):
         print(f"Moodle    {path}")
 
 

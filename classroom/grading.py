@@ -1,7 +1,9 @@
 """What nbgrader does otherwise in this course: the student edition, partial credit, safe pages."""
 
+import glob
 import json
 import re
+import tempfile
 import textwrap
 from html import escape
 from pathlib import Path
@@ -153,11 +155,15 @@ def configure(c: Config) -> None:
 
 def convert(converter: type, course: Path, lesson: str, student: str = "*") -> None:
     """Let one of nbgrader's converters do its work in a course, anew if it was done before."""
-    config = PyFileConfigLoader("nbgrader_config.py", path=str(course)).load_config()
-    place = CourseDirectory(config=config, root=str(course), assignment_id=lesson, student_id=student)
-    work = converter(coursedir=place, config=config)
-    work.force = True
-    result = capture_log(work)
+    with tempfile.TemporaryDirectory() as room:
+        if course != Path(glob.escape(str(course))):  # nbgrader would take its path for a pattern
+            Path(room, "course").symlink_to(course, target_is_directory=True)
+            course = Path(room, "course")
+        config = PyFileConfigLoader("nbgrader_config.py", path=str(course)).load_config()
+        place = CourseDirectory(config=config, root=str(course), assignment_id=lesson, student_id=student)
+        work = converter(coursedir=place, config=config)
+        work.force = True
+        result = capture_log(work)
     if not result["success"]:
         log = result.get("log", "") + result["error"]
         causes = [cause for _, cause in re.findall(r"Traceback .*\n( +)File .*\n(?:\1.*\n)* *(\S.*)", log)]

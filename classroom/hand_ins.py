@@ -2,7 +2,6 @@
 
 import itertools
 import os
-import re
 import time
 import zipfile
 from collections.abc import Iterator
@@ -14,9 +13,9 @@ from nbformat import NotebookNode
 
 from .grading import exercises
 from .lessons import Refused, is_check, read, title
+from .names import Listed, free, on_roster, student_of
 
 LARGEST = 40_000_000  # bytes; the edition in one file has 13 MB
-MOODLE = re.compile(r"_(\d+)_assignsubmission_")  # in the name of a student's folder, behind the name: the participant
 
 
 @dataclass
@@ -91,28 +90,6 @@ def handed_in(path: Path, release: NotebookNode) -> NotebookNode:
     return notebook
 
 
-def student_of(where: Path, lesson: str) -> tuple[str, str]:
-    """Whose file this is: the name of the folder (or zip) that it is in, or what its own name says beside the lesson's.
-
-    As a name for a folder, with Moodle's number behind it if there is one (two students may have one name), and as it
-    is written.
-    """
-    name = where.parts[0] if len(where.parts) > 1 else where.stem
-    name = re.sub(rf"(?i)copy of|{lesson}(-copy\d*)?|\(\d+\)", " ", name)
-    name, number, *_ = *MOODLE.split(name.encode("utf-8", "replace").decode()), ""
-    if not re.search(r"[^\W_]", name):
-        raise Refused("whose is it? Put it into a folder with the student's name")
-    plain = re.sub(r"[^\w.@-]+", "_", name).strip("_-. ")
-    return "_".join(filter(None, [plain, number])), name.strip("_-. ")
-
-
-def free(key: str, name: str, known: dict[str, str]) -> str:
-    """The key, or with a number behind it if it is another one's: "Ann Lee" and "Ann_Lee" are two students."""
-    taken = {other.casefold(): whose for other, whose in known.items()}
-    keys = (f"{key}-{n}" if n > 1 else key for n in itertools.count(1))
-    return next(key for key in keys if taken.get(key.casefold(), name) == name)
-
-
 def unpacked(packed: Path, folder: Path) -> Path:
     """The folder, with what a zip holds and is no larger than a hand-in may be."""
     try:
@@ -143,22 +120,8 @@ def files(folder: Path, room: Path, deep: int = 2) -> Iterator[tuple[Path, Path 
         yield where, path
 
 
-def on_roster(key: str, name: str, listed: dict[str, str], whose: dict[str, str]) -> str | None:
-    """The id under which a roster has a student: the key itself, or one whose name is there once.
-
-    `whose` remembers who has which id already: of two students with one name, the second is a stranger.
-    """
-
-    def plain(text: str) -> str:
-        return re.sub(r"[\W_]+", " ", text).strip().casefold()
-
-    ids = [one for one in listed if one.casefold() == key.casefold()]
-    ids = ids or [one for one, called in listed.items() if plain(called) == plain(name)]
-    return ids[0] if len(ids) == 1 and whose.setdefault(ids[0], key) == key else None
-
-
 def place(
-    course: Path, lesson: str, folder: Path, known: dict[str, str], listed: dict[str, str], room: Path
+    course: Path, lesson: str, folder: Path, known: dict[str, str], listed: dict[str, Listed], room: Path
 ) -> dict[str, Student]:
     """Put each student's newest hand-in where nbgrader looks for it; say what was passed over.
 
@@ -176,7 +139,7 @@ def place(
             if again:
                 key, name = where.parts[0], known.get(where.parts[0], where.parts[0])
             elif own := on_roster(key, name, listed, whose):
-                key, name = own, listed[own]
+                key, name = own, listed[own].name
             else:
                 key = free(key, name, known)
             known[key] = name

@@ -16,9 +16,10 @@ from nbgrader.api import Gradebook
 from vit_tutorial.checks import EXERCISES
 
 from .grading import exercises
-from .hand_ins import MOODLE, Student, shown
+from .hand_ins import Student, shown
 from .judge import SHARES
 from .lessons import read, title
+from .names import MOODLE, Listed
 from .setup import sheet as page_of
 
 COLUMNS = """*Right* earns all points, *one mistake named* half, *two named* a quarter (or one, and something else is
@@ -39,7 +40,7 @@ def marks(gradebook: Gradebook, lesson: str, ungraded: list[str], path: Path) ->
     given = {found.student.id: max(0.0, found.score - (found.late_submission_penalty or 0)) for found in handed_in}
     for key in ungraded:  # what the gradebook has is of an earlier hand-in, or of none
         given.pop(key, None)
-    rows = [[lesson, s.id, s.last_name or "", given.get(s.id, ""), full] for s in gradebook.students]
+    rows = [[lesson, s.lms_user_id or s.id, s.last_name or "", given.get(s.id, ""), full] for s in gradebook.students]
     sheet(path, ["assignment", "student_id", "last_name", "score", "max_score"], rows)
     return given
 
@@ -111,12 +112,18 @@ def no_mark(course: Path, lesson: str, key: str, student: Student) -> None:
     page.write_text(page_of(escape(heading), body), "utf-8")
 
 
-def for_moodle(course: Path, lesson: str, found: dict[str, Student], scores: dict[str, float]) -> list[Path]:
+def for_moodle(
+    course: Path, lesson: str, found: dict[str, Student], scores: dict[str, float], listed: dict[str, Listed]
+) -> list[Path]:
     """If hand-ins came from Moodle: its grading worksheet, and its feedback files in one zip.
 
-    Moodle knows a student by the number in the folder's name, in both.
+    Moodle knows a student by the number in the folder's name, in both. Of a team it is the group's, and would be taken
+    for a stranger's: who is not on the roster is left out, where there is one.
     """
     numbers = {key: known[1] for key, student in found.items() if (known := MOODLE.search(student.folder))}
+    if numbers and not listed:
+        print("Moodle's numbers are taken as students'. If they handed in as teams, they are not: use --roster")
+    numbers = {key: number for key, number in numbers.items() if key in listed or not listed}
     pages = {key: page for key in numbers if (page := course / "feedback" / key / lesson / f"{lesson}.html").is_file()}
     if not numbers:
         return []

@@ -76,7 +76,7 @@ def graded(room):
     (folder / "emil" / f"{LESSON}.ipynb").write_text("{broken")
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(judge, "START", 12)
+        patch.setattr(judge, "START", 9)
         grade(room / "course", "02", folder)
     return room / "course", printed.getvalue()
 
@@ -122,7 +122,7 @@ def test_feedback_names_the_mistakes_and_the_points(graded):
     assert f"feature_map: (1) {two[0]} (2) {two[1]}" in said["bert"] and "0.5 of 2 points" in said["bert"]
     assert (
         "nothing is written yet" in said["cleo"]
-        and "Your code did not finish in 15 seconds: an endless loop?" in said["finn"]
+        and "Your code did not finish in 5 seconds: an endless loop?" in said["finn"]
     )
     assert not any("Traceback (most" in text for text in said.values())
     assert "Anna A: 7 of 7 points Exercise 1" in said["Anna_A_77"] and "Test cell" not in said["Anna_A_77"]
@@ -145,6 +145,7 @@ def test_what_came_from_moodle_goes_back_to_it(graded):
     assert {*names} == {f"{name}_assignsubmission_file_" for name in ("Anna A_77", "Bo_1", "Bo_2")}
     assert "nothing is written yet" in words(names["Bo_2_assignsubmission_file_"])
     assert f"Moodle    {graded[0] / 'grades' / LESSON}-moodle.zip" in graded[1].splitlines()
+    assert "If they handed in as teams, they are not: use --roster" in graded[1]
 
 
 def sentences():
@@ -265,6 +266,8 @@ def test_a_roster_names_who_sent_nothing_and_who_is_not_on_it(graded, room, tmp_
     assert "not on the roster: Zoë_Moos_78, cleo_02\n" in capsys.readouterr().out  # a namesake is no second hand-in
     with zipfile.ZipFile(graded[0] / "grades" / f"{LESSON}-moodle.zip") as packed:
         assert {name.partition("/")[0] for name in packed.namelist()} >= {"Zoë Moos_77_assignsubmission_file_x.ipynb"}
+    with open(graded[0] / "grades" / f"{LESSON}-moodle.csv", encoding="utf-8", newline="") as file:
+        assert {row["Identifier"] for row in csv.DictReader(file)} == {"Participant 77"}  # 78 is a stranger, or a team
     kept = graded[0] / "roster.csv"
     grade(graded[0], "02", tmp_path / "in", listed=kept)
     assert kept.read_bytes() == (tmp_path / "class.csv").read_bytes()

@@ -1,0 +1,97 @@
+"""Whose hand-in it is: names as people write them, and as file managers, Colab and Moodle change them."""
+
+import csv
+import itertools
+import re
+import unicodedata
+from pathlib import Path
+from typing import NamedTuple
+
+from .lessons import Refused
+
+MOODLE = re.compile(r"_(\d+)_assignsubmission_")  # in the name of a student's folder, behind the name: the participant
+WORDS = """copy copie copia cópia còpia kopie kopia kopi kopio kopija kópia kopya másolat koopia
+копия копія копие αντίγραφο نسخة העתק 副本 拷贝 複製 复制 コピー 사본 복사본"""
+COPY = rf"(?:{'|'.join(WORDS.split())})"
+OF = "(?:of|von|de|di|do|van|av|af|z)"
+IN_FRONT = re.compile(rf"(?i)(?<![^\W_]){COPY} {OF}(?: |(?=_))")  # Copy of x, Kopie von x
+BEHIND = rf"(?: ?[-–—]? ?\(?(?:[^\W\d_]+ |\d\w\w )?(?:の|的)?{COPY}\)?(?: ?\d+)?(?: ?\(\d+\))?| \d\d?)"  # x - Kopie (2)
+LETTERS = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ı": "i", "æ": "ae", "œ": "oe"})  # with no accent to leave out
+
+
+class Listed(NamedTuple):
+    """Somebody on the roster: the id as it stands there, and the name."""
+
+    id: str
+    name: str
+
+
+def as_folder(text: str) -> str:
+    """Free text as the name of one folder, on any system; two spellings of a letter become one."""
+    return re.sub(r"[^\w.@-]+", "_", unicodedata.normalize("NFC", text)).strip("_-. ")
+
+
+def student_of(where: Path, lesson: str) -> tuple[str, str]:
+    """Whose file this is: the name of the folder (or zip) that it is in, or what its own name says beside the lesson's.
+
+    As a name for a folder, with Moodle's number behind it if there is one (two students may have one name), and as it
+    is written.
+    """
+    name = unicodedata.normalize("NFC", where.parts[0] if len(where.parts) > 1 else where.stem)
+    name = IN_FRONT.sub(" ", name)
+    name = re.sub(rf"(?i){lesson}(?:{BEHIND}(?![^\W_]))*|(?<=[^\W_]){BEHIND}$(?<!\d)|\(\d+\)", " ", name)
+    name, number, *_ = *MOODLE.split(name.encode("utf-8", "replace").decode()), ""
+    if not re.search(r"[^\W_]", name):
+        raise Refused("whose is it? Put it into a folder with the student's name")
+    return "_".join(filter(None, [as_folder(name), number])), name.strip("_-. ")
+
+
+def free(key: str, name: str, known: dict[str, str]) -> str:
+    """The key, or with a number behind it if it is another one's: "Ann Lee" and "Ann_Lee" are two students."""
+    taken = {other.casefold(): whose for other, whose in known.items()}
+    keys = (f"{key}-{n}" if n > 1 else key for n in itertools.count(1))
+    return next(key for key in keys if taken.get(key.casefold(), name) == name)
+
+
+def roster(path: Path) -> dict[str, Listed]:
+    """Who is on it, by the names of their folders: a CSV file with the columns of nbgrader's import.
+
+    These are id, and first_name and last_name or none.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise Refused(f"--roster {path}: cannot be read as text ({type(error).__name__})") from error
+    rows = csv.DictReader(lines, delimiter=";" if lines and ";" in lines[0] else ",")
+    if "id" not in (rows.fieldnames or []):
+        raise Refused(f"--roster {path}: expected a column `id` in its first line, got {rows.fieldnames}")
+    found: dict[str, Listed] = {}
+    for row in rows:
+        if not (own := row["id"]):
+            continue
+        one = Listed(own, " ".join(filter(None, map(row.get, ("first_name", "last_name")))) or own)
+        key = as_folder(own)
+        if not key:
+            raise Refused(f"--roster {path}: expected a letter or a digit in each id, got {own!r}")
+        if found.setdefault(key, one) != one:
+            raise Refused(f"--roster {path}: {found[key]} and {one} would be one student; give them ids that differ")
+    return found
+
+
+def spellings(name: str) -> tuple[str, str, str]:
+    """A name to compare: as it is; without accents; and then in any order, with ue for ü or not."""
+    words = re.findall(r"[^\W_]+", unicodedata.normalize("NFKC", name).casefold())
+    bare = unicodedata.normalize("NFKD", " ".join(words)).translate(LETTERS)
+    bare = "".join(letter for letter in bare if not unicodedata.combining(letter))
+    return " ".join(words), bare, " ".join(sorted(re.sub(r"([aou])e", r"\1", bare).split()))
+
+
+def on_roster(key: str, name: str, listed: dict[str, Listed], whose: dict[str, str]) -> str | None:
+    """The folder of a student on the roster: the key itself, or of the one whose name it is, in the closest spelling.
+
+    `whose` remembers whose each is already: of two students with one name, the second is a stranger.
+    """
+    same = [one for one in listed if one.casefold() == key.casefold()]
+    for level in range(3):
+        same = same or [one for one, known in listed.items() if spellings(known.name)[level] == spellings(name)[level]]
+    return same[0] if len(same) == 1 and whose.setdefault(same[0], key) == key else None

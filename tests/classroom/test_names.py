@@ -1,0 +1,72 @@
+"""Whose hand-in it is, however a file manager marks a copy and however a name is spelt."""
+
+import unicodedata
+from pathlib import Path
+
+import pytest
+
+from classroom.lessons import Refused
+from classroom.names import as_folder, on_roster, roster, student_of
+
+LESSON = "01_patchify"
+COPIES = [
+    "{} (1)", "{} (2)", "{} copy", "{} copy 2", "{}-Copy1", "{} - Copy", "{} - Copy (2)", "{} - Kopie", "{} – kopie",
+    "{} — копия", "{} Kopie 3", "{} (copy)", "{} (another copy)", "{} (3rd copy)", "{} (Kopie)", "{} - Másolat",
+    "{} - 副本", "{} - コピー", "{}のコピー", "{}的副本", "{} 2", "Copy of {}", "Kopie von {}", "Copie de {}",
+    "Copia di {}", "Copy of Copy of {}", "{} copy (1)",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("mark", COPIES)
+def test_a_copy_is_its_students(mark):
+    for name in ("anna", "Jürgen Groß", "kopicki_jan", "copley"):
+        for written in (f"{name}_{LESSON}", f"{name} {LESSON}"):
+            assert student_of(Path(mark.format(written) + ".ipynb"), LESSON) == (as_folder(name), name)
+    with pytest.raises(Refused, match="whose is it"):
+        student_of(Path(mark.format(LESSON) + ".ipynb"), LESSON)
+
+
+@pytest.mark.parametrize("name", ["anna", "Kopi Luwak", "2017123", "anna kopicki", "copia_maria", "Ann Of Green"])
+def test_a_name_is_left_as_it_is(name):
+    for where in (f"{name}/x copy.ipynb", f"{name}_{LESSON}.ipynb", f"{LESSON}_{name}.ipynb", f"{name}.ipynb"):
+        assert student_of(Path(where), LESSON) == (as_folder(name), name)
+    assert student_of(Path(f"{name}_7_assignsubmission_file_/x.ipynb"), LESSON) == (f"{as_folder(name)}_7", name)
+
+
+def listed(tmp_path, *names):
+    lines = [f"i{n};{name}" for n, name in enumerate(names)]
+    (tmp_path / "class.csv").write_text("\n".join(["id;last_name", *lines]), encoding="utf-8")
+    return roster(tmp_path / "class.csv")
+
+
+@pytest.mark.parametrize(
+    "name", [unicodedata.normalize("NFD", "Jürgen Müller"), "MÜLLER, Jürgen", "Juergen Mueller", "Jurgen Muller"]
+)
+def test_a_name_in_another_spelling_is_found(tmp_path, name):
+    found = student_of(Path(name, "x.ipynb"), LESSON)
+    assert on_roster(*found, listed(tmp_path, "Jürgen Müller", "Jürgen Maier"), {}) == "i0"
+
+
+def test_the_closest_spelling_counts_and_of_two_as_close_none(tmp_path):
+    both = listed(tmp_path, "José Lee", "Jose Lee", "Lee Ann", "Ann Lee")
+    assert [on_roster("x", name, both, {}) for name in ("Jose Lee", "Ann Lee", "Lee, José", "Jôse Lee")] == [
+        "i1", "i3", None, None,
+    ]  # fmt: skip
+    whose = {}
+    assert [on_roster(key, "Ann Lee", both, whose) for key in ("Ann_Lee_7", "Ann_Lee_8", "Ann_Lee_7")] == [
+        "i3",
+        None,
+        "i3",
+    ]
+
+
+def test_an_id_is_any_text_and_two_are_never_one(tmp_path):
+    path = tmp_path / "class.csv"
+    path.write_text("id,first_name\nSCT/2026/017,Ann\nSCT/2026/018,Bo\n", encoding="utf-8-sig")
+    assert {key: one.id for key, one in roster(path).items()} == {
+        "SCT_2026_017": "SCT/2026/017", "SCT_2026_018": "SCT/2026/018",
+    }  # fmt: skip
+    for more, line in (("SCT_2026_018,Cleo\n", "would be one student"), ("///,Cleo\n", "a letter or a digit")):
+        path.write_text("id,first_name\nSCT/2026/018,Bo\n" + more, encoding="utf-8")
+        with pytest.raises(Refused, match=f"^--roster .*class.csv: .*{line}"):
+            roster(path)
