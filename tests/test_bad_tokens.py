@@ -8,7 +8,7 @@ import vit_tutorial as vt
 from tests.border import IMAGES, INF, INSIDE, NAN, TINY, refused, tiny
 from vit_tutorial import interpret
 
-TOKENS, PATCHES = torch.ones(2, 5, 8), vt.patchify(IMAGES, 4)
+TOKENS = torch.ones(2, 5, 8)
 LAYERS = {  # made how, sizes, and what goes in
     "PatchEmbedding": (vt.PatchEmbedding, {"patch_size": 4, "embed_dim": 8, "in_channels": 3}, IMAGES),
     "ClsToken": (vt.ClsToken, {"embed_dim": 8}, TOKENS),
@@ -35,25 +35,23 @@ def test_a_layer_takes_no_size_and_no_tokens_that_are_none(name):
 
 LAYER, CAUSAL, SPREAD = vt.MultiHeadAttention(8, 2), torch.ones(5, 5).tril().bool(), vt.sincos2d((2, 2), 8)[None]
 MAPS, ONE = torch.full((2, 1, 2, 5, 5), 0.2), torch.zeros(16, 1).long()
-GRIDS = [None, 4, (), (4,), (2, 2, 1), (2.0, 2.0), "22"]
+GRIDS = [(4,), (2, 2, 1), (2.0, 2.0), "22"]
 CALLS = {  # what is called, and each time with what
     "vit": (vt.vit, [None, "", "b/16", "B"]),
     "count_parameters": (vt.count_parameters, [None, {}, "B/16", vt.ViT]),
     "count_macs": (vt.count_macs, [None, {}, "B/16", vt.ViT]),
     "forward's mask": (lambda mask: LAYER(TOKENS, mask), ["text", CAUSAL[:3], CAUSAL[None, None, None, :4]]),
     "weights' mask": (lambda mask: LAYER.weights(TOKENS, mask), ["text", CAUSAL[:3], CAUSAL[None, None, None, :4]]),
-    "unpatchify's patches": (lambda value: vt.unpatchify(value, 4, (2, 2)), [None, PATCHES[0], PATCHES[..., :7]]),
-    "unpatchify's grid": (lambda grid: vt.unpatchify(PATCHES, 4, grid), GRIDS),
     "sincos2d's grid": (lambda grid: vt.sincos2d(grid, 8), [None, 4, (4,), (-2, -2), "22"]),
     "sincos2d's embed_dim": (lambda size: vt.sincos2d((2, 2), size), [None, "8", 2.5, NAN]),
-    "a new grid": (lambda grid: vt.resize_positions(SPREAD, (2, 2), grid, num_prefix=0), [(0, 4), (-2, -2), *GRIDS[3:]]),
+    "a new grid": (lambda grid: vt.resize_positions(SPREAD, (2, 2), grid, num_prefix=0), [(0, 4), (-2, -2), *GRIDS]),
     "a convention": (lambda how: vt.resize_positions(SPREAD, (2, 2), (3, 3), how, 0), [None, "", "keras"]),
     "an embedding": (lambda value: vt.resize_positions(value, (2, 2), (3, 3), num_prefix=0), [None, SPREAD.long()]),
     "a query": (lambda query: interpret.attention_row(LAYER, TOKENS, query), [None, "0", 2.5, NAN, torch.ones(2)]),
     "a row's tokens": (lambda tokens: interpret.attention_row(LAYER, tokens, 0), [None, TOKENS[0], TOKENS.double()]),
     "rollout": (interpret.rollout, [None, "text", MAPS[..., :4], MAPS.long()]),
     "a distance's patch": (lambda size: interpret.attention_distance(MAPS, size), [None, "4"]),
-    "a distance's grid": (lambda grid: interpret.attention_distance(MAPS, 4, grid), [(0, 4), *GRIDS[1:]]),
+    "a distance's grid": (lambda grid: interpret.attention_distance(MAPS, 4, grid), [4, (0, 4), *GRIDS]),
     "chosen": (lambda rows: interpret.empty(IMAGES, rows, TINY, 0.0), [None, ONE.float(), ONE + 9, ONE - 9]),
     "bytes to empty": (lambda images: interpret.empty(images, ONE, TINY, 0.0), [IMAGES.byte(), IMAGES[..., :4]]),
     "modules": (lambda parts: interpret.inputs_of(tiny(), parts, IMAGES), [None, [None], "head", [nn.Linear(2, 2)]]),
