@@ -168,11 +168,6 @@ def test_fixed_positions_are_not_trained_and_leave_the_class_token_alone():
     assert torch.equal(model.position_embedding.embedding[0, 1:], sincos2d((4, 4), 24))
 
 
-def test_pre_logits_start_like_the_patch_projection():
-    layer = ViT(replace(SMALL[0], embed_dim=384, representation_size=300)).head.pre_logits[0]
-    assert layer.weight.var().item() == pytest.approx(1 / 384, rel=0.05) and not layer.bias.any()
-
-
 def test_every_parameter_gets_a_gradient_once_the_head_is_not_zero():
     for pool in ("cls", "mean"):
         model = with_noise(ViT(replace(SMALL[0], pool=pool)))

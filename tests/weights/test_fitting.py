@@ -143,6 +143,8 @@ def test_half_precision_is_converted_and_said(dtype):
     model = loud(f"^stored in {dtype}, converted to torch.float32$", weights.load_timm, build(SMALL), state)
     assert model.head.linear.weight.dtype == torch.float32
     assert all(torch.equal(tensor, state[name].float()) for name, tensor in weights.to_timm(model).items())
+    state = weights.to_timm(model)
+    loud(f"^stored in torch.float32, converted to {dtype}$", weights.load_timm, build(SMALL).to(dtype), state)
 
 
 def test_half_precision_is_folded_and_resized_in_the_models_own():
