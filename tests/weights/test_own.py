@@ -110,6 +110,7 @@ EDITS += [{"gelu": "fast"}, {"gelu": 3}, {"norm_last": 3, "pool": "mean"}, {"pos
 HUGE = [{"mlp_dim": 10**12}, {"num_classes": 10**12}, {"depth": 10**7}, {"embed_dim": 2**40, "num_heads": 2**20}]
 HUGE += [{"depth": 10**6, "embed_dim": 0, "mlp_dim": 0}]  # a million blocks without a number
 TEXTS = ["", "no json", "[]", "null", "{}", '{"image_size": 8}', "[" * 100_000, '{"a":' * 50_000]
+TEXTS += [json.dumps({name: value for name, value in asdict(TINY).items() if name != "dropout"})]
 
 
 def edited(path, config=None, text=None, **tensors):
