@@ -64,14 +64,14 @@ def too_long(*_) -> None:
 
 
 @contextmanager
-def refused(words: str | None, *things: object, error: type | tuple = NAMED) -> Iterator[None]:
+def refused(words: str | None, *things: object, error: type | tuple = NAMED) -> Iterator[pytest.ExceptionInfo]:
     """What is done within is refused with one of the `words`, within ten minutes, and changes none of the `things`."""
     before = [state(thing) for thing in (*things, None)]
     signal.signal(signal.SIGALRM, too_long)
     signal.alarm(600)  # a pipe is never read to its end
     try:
-        with pytest.raises(error, match=words):
-            yield
+        with pytest.raises(error, match=words) as failed:
+            yield failed
     finally:
         signal.alarm(0)
     assert [state(thing) for thing in (*things, None)] == before

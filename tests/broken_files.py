@@ -1,131 +1,13 @@
-"""Broken files, as bytes: cut, altered, of another kind, or with code in them; and paths where no file can be."""
+"""Damaged bytes, and tensors of any kind: always the same ones."""
 
-import argparse
-import functools
-import io
-import json
-import os
-import pickle
 import random
-import socket
-import struct
-import zipfile
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import pytest
-import safetensors.torch
 import torch
 
 FEW_OR_MANY = pytest.mark.parametrize("count", [6, pytest.param(300, marks=pytest.mark.long)])
-STATE = {"a.weight": torch.arange(240.0).reshape(20, 12), "b": torch.ones(7, dtype=torch.float16)}
-
-
-class Code:
-    """Unpickled, it makes the folder `ran`."""
-
-    def __reduce__(self):
-        return os.mkdir, ("ran",)
-
-
-def torch_file(thing, **options) -> bytes:
-    file = io.BytesIO()
-    torch.save(thing, file, **options)
-    return file.getvalue()
-
-
-def npz(**arrays) -> bytes:
-    file = io.BytesIO()
-    np.savez(file, **arrays)
-    return file.getvalue()
-
-
-def npy(array) -> bytes:
-    file = io.BytesIO()
-    np.save(file, array, allow_pickle=True)
-    return file.getvalue()
-
-
-def archive(entries: dict[str, bytes], kind=zipfile.ZIP_STORED) -> bytes:
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", kind) as made:
-        for name, content in entries.items():
-            made.writestr(name, content)
-    return file.getvalue()
-
-
-def with_code_inside() -> bytes:
-    """PyTorch's own archive, its pickle exchanged."""
-    with zipfile.ZipFile(io.BytesIO(torch_file({"a": torch.ones(2)}))) as whole:
-        entries = {name: whole.read(name) for name in whole.namelist()}
-    return archive({name: pickle.dumps(Code(), 2) if name.endswith("data.pkl") else e for name, e in entries.items()})
-
-
-def headed(header, data: bytes = bytes(16)) -> bytes:
-    """A safetensors file with this header."""
-    text = header if isinstance(header, bytes) else json.dumps(header).encode()
-    return struct.pack("<Q", len(text)) + text + data
-
-
-def entry(**changes) -> bytes:
-    return headed({"a": {"dtype": "F32", "shape": [4], "data_offsets": [0, 16]} | changes})
-
-
-@functools.cache
-def good() -> dict[str, bytes]:
-    """The same tensors in each kind of file."""
-    return {
-        "safetensors": safetensors.torch.save(STATE),
-        "zip": torch_file(STATE),
-        "old": torch_file(STATE, _use_new_zipfile_serialization=False),
-        "npz": npz(**{name: tensor.numpy() for name, tensor in STATE.items()}),
-    }
-
-
-BOMB = archive({f"{n}.npy": npy(np.zeros(3_000_000, "f4")) for n in range(4)}, zipfile.ZIP_DEFLATED)  # 47 kB
-STRANGE = {  # no file of tensors, or one that hides something
-    "a pickle with code": pickle.dumps({"a": Code()}, 4),
-    "an oldest pickle with code": pickle.dumps({"a": Code()}, 0),
-    "a torch archive with code": torch_file({"a": Code()}),
-    "an old torch file with code": torch_file({"a": Code()}, _use_new_zipfile_serialization=False),
-    "another pickle in a torch archive": with_code_inside(),
-    "an npz with code": npz(a=np.array([Code()], dtype=object)),
-    "an npy with code": npy(np.array([Code()], dtype=object)),
-    "a pickle that calls itself npy": archive({"a.npy": pickle.dumps({"a": Code()})}),
-    "a path out of a zip": archive({"../ran": b"x"}),
-    "a tensor": torch_file(torch.ones(3)),
-    "a list": torch_file([torch.ones(3)]),
-    "options alone": torch_file(argparse.Namespace(lr=0.1)),
-    "a zip that unpacks to a thousand times its size": BOMB,
-    "an npz with a text": archive({"a.npy": b"hello"}),
-    "an npz with a short array": archive({"a.npy": npy(np.ones(9))[:-8]}),
-    "an npz of words": npz(a=np.array(["x", "y"])),
-    "an empty zip": archive({}),
-    "a PNG": b"\x89PNG\r\n\x1a\n" + bytes(80),
-    "a web page": b"<!DOCTYPE html><html>" * 9,
-    "a git-lfs pointer": b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"0" * 64 + b"\nsize 12345\n",
-    "nothing": b"",
-    "a pickle's first byte": b"\x80",
-    "a zip's first bytes": b"PK\x03\x04",
-    "a header that ends beyond the file": struct.pack("<Q", 10_000) + b"{}",
-    "a header without end": b"\xff" * 8 + b"{}",
-    "a header that is no JSON": headed(b"{nothing}"),
-    "a header that is not UTF-8": headed(b'{"\xff\xfe": 1}'),
-    "a header of a hundred thousand braces": headed(b'{"a":' * 100_000),
-    "an unknown dtype": entry(dtype="F37"),
-    "offsets back to front": entry(data_offsets=[16, 0]),
-    "offsets beyond the end": entry(data_offsets=[0, 64]),
-    "a hole": entry(shape=[2], data_offsets=[8, 16]),
-    "a shape that does not fit": entry(shape=[5]),
-    "an endless shape": entry(shape=[2**62, 4]),
-    "texts that are a list": headed({"__metadata__": [1]}, b""),
-    "bytes left over": entry() + bytes(16),
-}
-
-
-def flipped(content: bytes, place: int) -> bytes:
-    return content[:place] + bytes([content[place] ^ 16]) + content[place + 1 :]
 
 
 def damages(content: bytes, count: int, kept: bytes = b"") -> Iterator[bytes]:
@@ -146,21 +28,6 @@ def damages(content: bytes, count: int, kept: bytes = b"") -> Iterator[bytes]:
         if broken != content and (how == "cut" or kept in broken):
             count -= 1
             yield bytes(broken)
-
-
-NOWHERE = ["", "folder", "pipe", "socket", "loop", "dangling", "below/x", "missing/x", "NUL\0", "\ud800", "x" * 300]
-
-
-def nowhere(folder: Path, name: str) -> Path | str:
-    """A path in the folder where nothing can be read, of the `NOWHERE`."""
-    (folder / "folder").mkdir()
-    (folder / "below").write_bytes(b"x")
-    os.mkfifo(folder / "pipe")
-    (folder / "loop").symlink_to("loop")
-    (folder / "dangling").symlink_to("nowhere/else")
-    with socket.socket(socket.AF_UNIX) as made:
-        made.bind(str(folder / "socket"))
-    return name and f"{folder}/{name}"
 
 
 def strange_tensors() -> dict[str, torch.Tensor]:

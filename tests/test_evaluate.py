@@ -2,12 +2,15 @@
 
 import pytest
 import torch
+import torch.nn.functional as F
 from sklearn.metrics import accuracy_score, log_loss
 
-from tests.train.runs import QUICK, digits, same, small
+from tests.border import refused
+from tests.train.runs import QUICK, digits, small
 from vit_tutorial import data, interpret
 from vit_tutorial.evaluate import eval_mode, evaluate, predict
 from vit_tutorial.train import fit
+from vit_tutorial.train.finetune import probe
 
 
 def test_eval_mode_gives_each_module_its_own_mode_back():
@@ -41,31 +44,51 @@ def test_evaluate_equals_scikit_learn():
     assert abs(measured["test_loss"] - log_loss(labels, logits.double().softmax(1), labels=range(10))) < 1e-4
 
 
-@pytest.mark.parametrize(
-    ("change", "error", "words"),
-    [
-        (lambda x, y: (data.mnist("test")[0][:320], y), TypeError, "expected torch.float32 and int64, got torch.uint8"),
-        (lambda x, y: (x.double(), y), TypeError, "expected torch.float32 and int64, got torch.float64"),
-        (lambda x, y: (x.numpy(), y), TypeError, "images: expected a tensor, got ndarray"),
-        (lambda x, y: (x, y.float()), TypeError, "got torch.float32 and torch.float32"),
-        (lambda x, y: (x, y[:-1]), ValueError, r"got \(320, 1, 28, 28\) and \(319,\)"),
-        (lambda x, y: (x[0], y), ValueError, r"expected \(n, C, H, W\) and \(n,\), n at least 1, got \(1, 28, 28\)"),
-        (lambda x, y: (x[:0], y[:0]), ValueError, "n at least 1"),
-        (lambda x, y: (x, y + 1), ValueError, "labels: expected 0 to 9, got 1 to 10"),
-        (lambda x, y: (x, y - 1), ValueError, "labels: expected 0 to 9, got -1 to 8"),
-        (lambda x, y: (x.index_fill(0, torch.tensor([7]), float("nan")), y), ValueError, "image 7 holds a NaN"),
-        (lambda x, y: (x[:, :, :14, :14], y), ValueError, r"images: expected \(1, 28, 28\) each, got \(1, 14, 14\)"),
-    ],
+def spoilt(value: float):
+    return lambda x, y: (x.index_fill(0, torch.tensor([7]), value), y)
+
+
+TYPE, SHAPE = (
+    "images, labels: expected torch.float32 and int64, got ",
+    r"images, labels: expected \(n, C, H, W\) and \(n,\)",
 )
-def test_examples_that_do_not_fit_are_refused(change, error, words):
-    model = small()
-    with pytest.raises(error, match=words):
-        fit(model, *change(*digits()), QUICK)
-    test = change(*digits()) if "at least" not in words else (digits()[0][0], digits()[1])
-    for call, where in [(lambda: fit(model, *digits(), QUICK, test), "^test "), (lambda: evaluate(model, *test), "^")]:
-        with pytest.raises(error, match=where + ".*" + words):
+EXAMPLES = {  # what is made of the digits, and what is said of it
+    "bytes": (lambda x, y: (x.byte(), y), f"{TYPE}torch.uint8"),
+    "float64": (lambda x, y: (x.double(), y), f"{TYPE}torch.float64"),
+    "complex": (lambda x, y: (x.to(torch.complex64), y), f"{TYPE}torch.complex64"),
+    "float labels": (lambda x, y: (x, y.float()), f"{TYPE}torch.float32 and torch.float32"),
+    "int32 labels": (lambda x, y: (x, y.int()), f"{TYPE}torch.float32 and torch.int32"),
+    "no images": (lambda x, y: (None, y), "images: expected a tensor, got NoneType"),
+    "no labels": (lambda x, y: (x, None), "labels: expected a tensor, got NoneType"),
+    "an array": (lambda x, y: (x.numpy(), y), "images: expected a tensor, got ndarray"),
+    "sparse": (lambda x, y: (x.to_sparse(), y), "images: expected a tensor, got torch.sparse_coo, on cpu"),
+    "on meta": (lambda x, y: (x.to("meta"), y), "images: expected a tensor, got torch.strided, on meta"),
+    "labels on meta": (lambda x, y: (x, y.to("meta")), "labels: expected a tensor, got torch.strided, on meta"),
+    "a label less": (lambda x, y: (x, y[:-1]), rf"{SHAPE}, .* got \(320, 1, 28, 28\) and \(319,\)"),
+    "one-hot": (lambda x, y: (x, F.one_hot(y)), rf"{SHAPE}, .* got \(320, 1, 28, 28\) and \(320, 10\)"),
+    "one image": (lambda x, y: (x[0], y), rf"{SHAPE}, n at least 1, got \(1, 28, 28\)"),
+    "five axes": (lambda x, y: (x[None], y), rf"{SHAPE}, n at least 1, got \(1, 320, 1, 28, 28\)"),
+    "none": (lambda x, y: (x[:0], y[:0]), rf"{SHAPE}, n at least 1, got \(0, 1, 28, 28\) and \(0,\)"),
+    "another size": (lambda x, y: (x[..., :14, :14], y), r"images: expected \(1, 28, 28\) each, got \(1, 14, 14\)"),
+    "a NaN": (spoilt(float("nan")), "images: expected finite numbers, image 7 holds a NaN or an infinity"),
+    "an infinity": (spoilt(float("inf")), "images: expected finite numbers, image 7 holds a NaN or an infinity"),
+    "labels too high": (lambda x, y: (x, y + 1), "labels: expected 0 to 9, got 1 to 10"),
+    "labels below 0": (lambda x, y: (x, y - 1), "labels: expected 0 to 9, got -1 to 8"),
+}
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_examples_that_do_not_fit_are_refused(name):
+    change, words = EXAMPLES[name]
+    model, given = small(), change(*digits())
+    for call, where in [
+        (lambda: fit(model, *given, QUICK), ""),
+        (lambda: fit(model, *digits(), QUICK, given), "test "),
+        (lambda: evaluate(model, *given), ""),
+        (lambda: probe(model, *given), ""),
+    ]:
+        with refused(f"^{where}{words}", model, error=(TypeError, ValueError)):
             call()
-    assert same(model, small())
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU on this machine")

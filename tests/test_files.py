@@ -1,34 +1,21 @@
-"""Files of tensors: whole or not at all, never unpickled, and every broken one named."""
+"""Files of tensors: read as they were written, and written whole or not at all."""
 
 import argparse
 import builtins
 import errno
 import os
-import pickle
-import re
 import resource
+import stat
+import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
 import safetensors.torch
 import torch
 
-from tests.broken_files import Code
-from vit_tutorial import ViT, ViTConfig, files, weights
-
-CONFIGS = [
-    ViTConfig(28, 7, 1, 10, 16, 2, 2, 24),
-    ViTConfig((12, 20), 4, 3, 5, 8, 1, 1, 8, pool="mean", representation_size=6),
-    ViTConfig(16, 8, 3, 3, 8, 1, 2, 8, position="sincos2d"),
-]
-
-
-def randomised(config: ViTConfig) -> ViT:
-    model = ViT(config).eval()
-    for parameter in model.parameters():
-        torch.nn.init.normal_(parameter)
-    return model
-
+from tests.border import refused, tiny
+from vit_tutorial import files, weights
 
 # --- files of other libraries ---
 
@@ -64,74 +51,39 @@ def test_a_file_whose_texts_are_null_has_none(tmp_path):
     assert files.read(tmp_path / "x") == ({"a": torch.zeros(1)}, {})
 
 
-@pytest.mark.parametrize("how", [torch.save, lambda thing, path: path.write_bytes(pickle.dumps(thing, 2))])
-def test_read_refuses_code_and_does_not_run_it(tmp_path, how, recwarn, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    how({"weight": Code()}, tmp_path / "model.pt")
-    words = r"model\.pt' is a pickle that may hold code and is not opened: it asks for posix\.mkdir$"
-    with pytest.raises(ValueError, match=words) as error:
-        files.read(tmp_path / "model.pt")
-    assert not (tmp_path / "ran").exists() and not recwarn
-    assert error.value.__suppress_context__  # PyTorch's message advises to open it all the same
-
-
-@pytest.mark.parametrize("kind", ["zip", "old", "npz", "safetensors"])
-@pytest.mark.parametrize("keep", [0, 3, 5, 90, 0.5, 0.99])
-def test_read_names_a_truncated_file(tmp_path, kind, keep):
-    path, state = tmp_path / "model", {"a": torch.randn(40, 40)}
-    if kind == "npz":
-        np.savez(tmp_path / "model.npz", a=state["a"].numpy())
-        (tmp_path / "model.npz").rename(path)
-    elif kind == "safetensors":
-        safetensors.torch.save_file(state, path)
-    else:
-        torch.save(state, path, _use_new_zipfile_serialization=kind == "zip")
-    content = path.read_bytes()
-    path.write_bytes(content[: keep if isinstance(keep, int) else int(len(content) * keep)])
-    with pytest.raises(
-        ValueError,
-        match=r"model' is (no whole .* but truncated or damaged|truncated, damaged or of another kind), \d+ bytes",
-    ):
-        files.read(path)
-
-
-def test_old_pickles_are_truncated_wherever_they_are_cut(tmp_path):
-    path = tmp_path / "old.pth"
-    torch.save({"a": torch.randn(6), "b": torch.ones(2)}, path, _use_new_zipfile_serialization=False)
-    content = path.read_bytes()
-    for keep in range(2, len(content) - 1, 7):
-        path.write_bytes(content[:keep])
-        with pytest.raises(ValueError, match=r"old\.pth' is (truncated, damaged|a pickle that may)"):
-            files.read(path)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Entry not found, or so it seems",
-        '{"error": "Repository not found"}',
-        "version https://git",
-        "Nicht da: " + "ä" * 80,
-    ],
-)
-def test_read_shows_how_a_text_begins(tmp_path, text):
-    (tmp_path / "model.bin").write_text(text + " " * 80, encoding="utf-8-sig")
-    with pytest.raises(ValueError, match="but a text that begins ." + re.escape(text[:10])):
-        files.read(tmp_path / "model.bin")
-
-
 def test_a_training_scripts_options_are_data(tmp_path):
     torch.save({"model": {"a": torch.ones(2)}, "args": argparse.Namespace(lr=0.1)}, tmp_path / "x.pth")
     found, _ = files.read(tmp_path / "x.pth")
     assert torch.equal(found["model"]["a"], torch.ones(2)) and found["args"].lr == 0.1
 
 
-def test_read_names_a_web_page_and_a_missing_file(tmp_path):
-    (tmp_path / "vit.pth").write_text("\n <!DOCTYPE html><html>Sign in</html>")
-    with pytest.raises(ValueError, match=r"vit\.pth' .* a web page, saved under this name"):
-        files.read(tmp_path / "vit.pth")
-    with pytest.raises(FileNotFoundError, match="path: there is no file"):
-        files.read(tmp_path / "nothing.pth")
+SQUARE, TURNED = torch.ones(3, 3), torch.complex(torch.ones(2), torch.arange(2.0)).conj()
+KEPT = {"tied": {"a": SQUARE, "b": SQUARE}, "a view beside the whole": {"a": SQUARE, "b": SQUARE[1:]}}
+KEPT |= {"conjugated and negated": {"a": TURNED, "b": TURNED.imag}, "a parameter": {"a": torch.nn.Parameter(SQUARE)}}
+KEPT |= {"float8": {"a": SQUARE.to(torch.float8_e4m3fn)}, "empty": {"a": SQUARE[:0]}}
+KEPT |= {"expanded": {"a": SQUARE[:1, :1].expand(5, 5)}}
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_tensors_of_any_kind_come_back(name, tmp_path):
+    files.save(tmp_path / "x", KEPT[name], {"text": "ä\n\0"})
+    found, texts = files.read(tmp_path / "x")
+    assert texts == {"text": "ä\n\0"} and found.keys() == KEPT[name].keys()
+    for key, tensor in KEPT[name].items():
+        assert found[key].dtype == tensor.dtype
+        wide = torch.complex128 if tensor.is_complex() else torch.float64  # torch cannot compare all
+        assert torch.equal(found[key].to(wide), tensor.detach().resolve_conj().resolve_neg().to(wide))
+
+
+@pytest.mark.parametrize(
+    "save", [lambda tensors, path: files.save(path, tensors, {}), torch.save], ids=["ours", "torch"]
+)
+def test_tensors_are_copies_that_do_not_change_with_their_file(save, tmp_path):
+    save({"a": torch.ones(100_000)}, tmp_path / "x")
+    found, _ = files.read(tmp_path / "x")
+    with open(tmp_path / "x", "r+b") as file:  # in place: a mapped file would show it
+        file.write(bytes(os.path.getsize(tmp_path / "x")))
+    assert found["a"].sum() == 100_000
 
 
 # --- writing ---
@@ -139,13 +91,13 @@ def test_read_names_a_web_page_and_a_missing_file(tmp_path):
 
 def test_a_full_disk_leaves_the_old_file_and_nothing_else(tmp_path):
     path = tmp_path / "model.safetensors"
-    weights.save(randomised(CONFIGS[0]), path)
+    weights.save(tiny(), path)
     before = path.read_bytes()
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))  # no file of this process may grow beyond
     try:
         with pytest.raises(OSError, match=r"path: .*model\.safetensors' could not be written, what was there is unto"):
-            weights.save(randomised(CONFIGS[1]), path)
+            weights.save(tiny(mlp_dim=24), path)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert path.read_bytes() == before
@@ -173,3 +125,66 @@ def test_a_failure_at_any_point_leaves_the_old_file(tmp_path, monkeypatch, call)
     with pytest.raises(OSError, match="No space left on device"):
         files.write(tmp_path / "x", b"new")
     assert (tmp_path / "x").read_bytes() == b"old" and len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_temporary_name_cannot_be_guessed(tmp_path, monkeypatch):
+    names, real = [], os.replace
+    monkeypatch.setattr(os, "replace", lambda source, target: names.append(Path(source).name) or real(source, target))
+    (tmp_path / "mine").write_bytes(b"mine")
+    (tmp_path / f".x.{os.getpid()}.tmp").symlink_to("mine")
+    for _ in range(2):
+        files.write(tmp_path / "x", b"new")
+    assert (tmp_path / "mine").read_bytes() == b"mine" and (tmp_path / "x").read_bytes() == b"new"
+    assert not (tmp_path / "x").is_symlink() and len(set(names)) == 2
+
+
+def test_threads_that_write_one_path_never_tear_it(tmp_path):
+    path, faults = tmp_path / "x", []
+    versions = [bytes([65 + n]) * 200_000 for n in range(3)]
+    files.write(path, versions[0])
+
+    def write(content):
+        try:
+            for _ in range(12):
+                files.write(path, content)
+        except OSError as error:
+            faults.append(error)
+
+    threads = [threading.Thread(target=write, args=(content,)) for content in versions]
+    for thread in threads:
+        thread.start()
+    while any(thread.is_alive() for thread in threads):
+        if path.read_bytes() not in versions:
+            faults.append("torn")
+    assert not faults and [*tmp_path.iterdir()] == [path]
+
+
+def test_a_link_is_followed_and_the_mode_of_a_file_kept_from_the_first_byte(tmp_path, monkeypatch):
+    modes, real = [], os.fsync
+    monkeypatch.setattr(os, "fsync", lambda file: modes.append(stat.S_IMODE(os.fstat(file).st_mode)) or real(file))
+    (tmp_path / "real").write_bytes(b"old")
+    (tmp_path / "real").chmod(0o600)
+    (tmp_path / "link").symlink_to("real")
+    files.write(tmp_path / "link", b"new")
+    assert (tmp_path / "link").is_symlink() and (tmp_path / "real").read_bytes() == b"new"
+    assert stat.S_IMODE((tmp_path / "real").stat().st_mode) == 0o600 and modes == [0o600]
+    files.write(tmp_path / "fresh", b"new")
+    (tmp_path / "plain").write_bytes(b"new")
+    assert (tmp_path / "fresh").stat().st_mode == (tmp_path / "plain").stat().st_mode
+
+
+def test_names_of_255_letters_work_and_what_stands_for_a_path_is_shown_as_the_path(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    class Somewhere(os.PathLike):
+        def __init__(self, path):
+            self.path = path
+
+        def __fspath__(self):
+            return self.path
+
+    long = Somewhere("x" * 255)
+    weights.save(tiny(), long)
+    assert weights.load(long).config == tiny().config and len(files.read(long)[0]) == 32
+    with refused("path: 'nowhere/x' could not be written", tmp_path, error=FileNotFoundError):
+        files.write(Somewhere("nowhere/x"), b"")

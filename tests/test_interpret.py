@@ -8,6 +8,7 @@ import timm
 import torch
 from torch import nn
 
+from tests.border import refused
 from vit_tutorial import MultiHeadAttention, ViT, ViTConfig, interpret, patchify
 from vit_tutorial.weights.dialects import TIMM, their_name
 
@@ -67,9 +68,6 @@ def test_a_row_is_the_row_of_the_map(shape):
     attention, x = MultiHeadAttention(D, heads), torch.randn(B, N, D)
     for query in (0, N - 1):
         torch.testing.assert_close(interpret.attention_row(attention, x, query), attention.weights(x)[:, :, query])
-    for query in (-1, N):
-        with pytest.raises(ValueError, match=rf"query: expected a token from 0 to {N - 1}, got {query}"):
-            interpret.attention_row(attention, x, query)
 
 
 @pytest.mark.parametrize("config", CONFIGS)
@@ -96,23 +94,6 @@ def test_rollout_of_two_layers_by_hand():
     torch.testing.assert_close(interpret.rollout(many).sum(-1), torch.ones(3, 9))
 
 
-@pytest.mark.parametrize(
-    "maps",
-    [
-        torch.full((3, 4, 9, 9), 1 / 9),  # no axis of heads
-        torch.full((2, 3, 4, 9, 9), 0.2),  # rows that do not sum to 1
-        torch.full((2, 3, 4, 9, 9), 1 / 9) * torch.nan,
-        torch.randn(2, 3, 4, 9, 9).softmax(-2),  # columns that do
-        torch.ones(2, 3, 0, 9, 9),  # no heads
-        torch.ones(0, 3, 4, 9, 9),  # no layers
-        torch.tensor([[2.0, -1.0], [0.0, 1.0]]).expand(2, 3, 4, 2, 2),  # a negative weight
-    ],
-)
-def test_rollout_of_no_weights_is_refused(maps):
-    with pytest.raises(ValueError, match=r"maps: expected \(L, B, h, N, N\), rows of sum 1, got"):
-        interpret.rollout(maps)
-
-
 def test_distance_by_hand():
     same = torch.eye(4).expand(1, 1, 1, 4, 4)
     assert interpret.attention_distance(same, 7).tolist() == [[0.0]]
@@ -135,39 +116,6 @@ def test_distance_leaves_the_class_token_out():
     torch.testing.assert_close(ours, total.mean(1))
 
 
-@pytest.mark.parametrize(
-    ("shape", "patch_size", "grid"),
-    [
-        ((7, 7), 4, None),
-        ((9, 9), 4, (2, 3)),
-        ((3, 3), 4, (2, 2)),
-        ((4, 9), 4, None),
-        ((9, 9), 0, None),
-        ((9, 9), -4, None),
-        ((9, 9), math.nan, None),
-        ((9, 9), math.inf, None),
-        ((9, 9), 4, (-3, -3)),
-    ],
-)
-def test_maps_and_sizes_without_a_distance_are_refused(shape, patch_size, grid):
-    with pytest.raises(ValueError, match="grid: "):
-        interpret.attention_distance(torch.ones(1, 1, 1, *shape), patch_size, grid)
-
-
-def test_a_grid_of_nothing_and_maps_of_a_sixth_axis_are_refused():
-    for shape, grid in (((1, 1, 1, 9, 9), ()), ((1, 1, 1, 1, 9, 9), None)):
-        with pytest.raises(ValueError, match="unpack"):
-            interpret.attention_distance(torch.ones(shape), 4, grid)
-
-
-@pytest.mark.parametrize("weight", [math.nan, math.inf, -0.1])
-def test_weights_that_no_softmax_gives_have_no_distance(weight):
-    maps = torch.full((2, 1, 1, 9, 9), 1 / 9)
-    maps[1, 0, 0, 3, 4] = weight
-    with pytest.raises(ValueError, match="maps: expected weights from 0 up"):
-        interpret.attention_distance(maps, 4)
-
-
 def test_gradient_times_input_and_occlusion_are_exact_for_a_linear_model():
     class Linear(nn.Module):
         config = ViTConfig((8, 12), 4, 1, 3, 8, 1, 1, 8)
@@ -185,11 +133,6 @@ def test_gradient_times_input_and_occlusion_are_exact_for_a_linear_model():
     torch.testing.assert_close(interpret.gradient_times_input(model, images, -0.7), expected, rtol=1e-4, atol=1e-4)
     torch.testing.assert_close(interpret.occlusion(model, images, -0.7), expected, rtol=1e-4, atol=1e-4)
     assert model.weight.grad is None and not images.requires_grad and model.training
-    for function in (interpret.gradient_times_input, interpret.occlusion):
-        with pytest.raises(ValueError, match="images: expected finite numbers"):
-            function(model, images.index_fill(0, torch.tensor([1]), torch.inf), 0.0)
-        with pytest.raises(ValueError, match="empty_value: expected a finite number, got nan"):
-            function(model, images, math.nan)
 
 
 def test_emptying_patches_touches_nothing_else():
@@ -199,18 +142,6 @@ def test_emptying_patches_touches_nothing_else():
     assert (patches[0, [0, 5]] == 0.25).all() and (patches[1, 15] == 0.25).all()
     patches[0, [0, 5]], patches[1, 15] = before[0, [0, 5]], before[1, 15]
     assert torch.equal(patches, before) and images.min() >= 1
-
-
-@pytest.mark.parametrize(
-    ("chosen", "empty_value", "words"),
-    [
-        (torch.zeros(1, 2, dtype=torch.int64), 0.0, "chosen: expected a row for each of 2, got 1"),
-        (torch.zeros(2, 2, dtype=torch.int64), math.nan, "empty_value: expected a finite number, got nan"),
-    ],
-)
-def test_half_an_answer_is_refused(chosen, empty_value, words):
-    with pytest.raises(ValueError, match=words):
-        interpret.empty(torch.rand(2, 3, 16, 16), chosen, CONFIGS[0], empty_value)
 
 
 @pytest.mark.parametrize("look", ["attention_maps", "token_features", "gradient_times_input", "occlusion"])
@@ -251,16 +182,50 @@ def test_what_another_thread_sees_meanwhile_is_not_taken_for_ones_own():
     hook.remove()
 
 
-@pytest.mark.parametrize(
-    ("images", "words"),
-    [
-        (torch.randn(3, 16, 16), r"images: expected \('B', 3, 16, 16\), got \(3, 16, 16\)"),
-        (torch.full((1, 3, 16, 16), float("nan")), "images: expected finite numbers"),
-        (torch.randn(1, 3, 20, 20), r"images: expected \('B', 3, 16, 16\), got \(1, 3, 20, 20\)"),
-    ],
-)
-def test_images_that_do_not_fit_are_refused_and_no_hook_stays(images, words):
-    model, _ = model_and_images(CONFIGS[0])
-    with pytest.raises(ValueError, match=words):
-        interpret.attention_maps(model, images)
-    assert not any(m._forward_pre_hooks for m in model.modules())
+# --- what is refused ---
+
+LAYER, TOKENS, IMAGES, MODEL = MultiHeadAttention(8, 2), torch.randn(2, 5, 8), torch.rand(2, 3, 16, 16), ViT(CONFIGS[0])
+MAPS, NEGATIVE = torch.full((2, 3, 4, 9, 9), 1 / 9), torch.tensor([[2.0, -1.0], [0.0, 1.0]]).expand(2, 3, 4, 2, 2)
+SPOILT, CHOSEN = IMAGES.index_fill(0, torch.tensor([1]), math.inf), torch.zeros(2, 2, dtype=torch.int64)
+ROWS, SIZES = r"maps: expected \(L, B, h, N, N\), rows of sum 1, got", "patch_size, grid: expected positive sizes, got"
+EMPTY, FINITE = "empty_value: expected a finite number, got nan", "images: expected finite numbers"
+REFUSED = [
+    *((interpret.attention_row, (LAYER, TOKENS, n), f"query: expected a token from 0 to 4, got {n}") for n in (-1, 5)),
+    *((interpret.rollout, (maps,), ROWS) for maps in (MAPS[0], MAPS * 2, MAPS * math.nan, NEGATIVE)),
+    *(
+        (interpret.rollout, (maps,), ROWS)
+        for maps in (MAPS[:, :, :0], MAPS[:0], torch.randn(2, 3, 4, 9, 9).softmax(-2))
+    ),
+    (interpret.attention_distance, (MAPS[..., :7, :7], 4), r"grid: \(2, 2\) does not fit maps .* 7, 7\)"),
+    (interpret.attention_distance, (MAPS[..., :4, :], 4), r"grid: \(2, 2\) does not fit maps .* 4, 9\)"),
+    (interpret.attention_distance, (MAPS, 4, (2, 3)), r"grid: \(2, 3\) does not fit maps .* 9, 9\)"),
+    (interpret.attention_distance, (MAPS, 4, (-3, -3)), SIZES),
+    *((interpret.attention_distance, (MAPS, size), SIZES) for size in (0, -4, math.nan, math.inf)),
+    *((interpret.attention_distance, given, "unpack") for given in ((MAPS, 4, ()), (MAPS[None], 4))),
+    *(
+        (
+            interpret.attention_distance,
+            (MAPS.index_fill(3, torch.tensor(3), weight), 4),
+            "maps: expected weights from 0",
+        )
+        for weight in (math.nan, math.inf, -0.1)
+    ),
+    (interpret.empty, (IMAGES, CHOSEN[:1], CONFIGS[0], 0.0), "chosen: expected a row for each of 2, got 1"),
+    (interpret.empty, (IMAGES, CHOSEN, CONFIGS[0], math.nan), EMPTY),
+    (
+        interpret.empty,
+        (IMAGES.byte(), CHOSEN, CONFIGS[0], 0.0),
+        r"images: expected floats of \(16, 16\), got torch.uint8",
+    ),
+    *((look, (MODEL, SPOILT, 0.0), FINITE) for look in (interpret.gradient_times_input, interpret.occlusion)),
+    *((look, (MODEL, IMAGES, math.nan), EMPTY) for look in (interpret.gradient_times_input, interpret.occlusion)),
+    (interpret.attention_maps, (MODEL, SPOILT), FINITE),
+    (interpret.attention_maps, (MODEL, IMAGES[0]), r"images: expected \('B', 3, 16, 16\), got \(3, 16, 16\)"),
+    (interpret.attention_maps, (MODEL, IMAGES[..., :9]), r"images: expected \('B', 3, 16, 16\), got \(2, 3, 16, 9\)"),
+]
+
+
+@pytest.mark.parametrize(("function", "given", "words"), REFUSED, ids=lambda part: getattr(part, "__name__", ""))
+def test_what_has_no_answer_is_refused_and_no_hook_stays(function, given, words):
+    with refused(words, *given, error=ValueError):
+        function(*given)

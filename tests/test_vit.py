@@ -1,5 +1,6 @@
 """Lesson 07: the whole model against torchvision and timm; counts by formula, count and library; bad input."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -14,7 +15,7 @@ from torchvision.models.vision_transformer import VisionTransformer
 
 from tests.reference import difference, with_noise
 from vit_tutorial import VARIANTS, ViT, ViTConfig, count_macs, count_parameters, sincos2d, vit, weights
-from vit_tutorial.weights.dialects import TIMM, TORCHVISION, their_name
+from vit_tutorial.weights.dialects import TIMM, their_name
 
 
 @pytest.mark.long  # lesson 07 compares B/16 in float32 on every push; four times as many numbers take memory
@@ -167,11 +168,6 @@ def test_fixed_positions_are_not_trained_and_leave_the_class_token_alone():
     assert torch.equal(model.position_embedding.embedding[0, 1:], sincos2d((4, 4), 24))
 
 
-def test_pre_logits_start_like_the_patch_projection():
-    layer = ViT(replace(SMALL[0], embed_dim=384, representation_size=300)).head.pre_logits[0]
-    assert layer.weight.var().item() == pytest.approx(1 / 384, rel=0.05) and not layer.bias.any()
-
-
 def test_every_parameter_gets_a_gradient_once_the_head_is_not_zero():
     for pool in ("cls", "mean"):
         model = with_noise(ViT(replace(SMALL[0], pool=pool)))
@@ -183,9 +179,7 @@ def test_every_parameter_gets_a_gradient_once_the_head_is_not_zero():
 
 WRONG_CONFIGS = [  # refused somewhere between the config and the logits: by us where torch would say nothing
     ({"embed_dim": 25}, ValueError, "embed_dim=25 does not split into num_heads=3 heads"),
-    ({"num_heads": 0}, ValueError, "embed_dim=24 does not split into num_heads=0 heads"),
     ({"image_size": 33}, ValueError, "images: 33x33 does not divide by patch_size=8"),
-    ({"image_size": (32, 33)}, ValueError, "images: 32x33 does not divide by patch_size=8"),
     ({"image_size": (32, 32, 32)}, RuntimeError, "got input of size"),
     ({"image_size": "32"}, (TypeError, ValueError), None),
     ({"image_size": (32, 8.0)}, TypeError, "float"),
@@ -197,17 +191,11 @@ WRONG_CONFIGS = [  # refused somewhere between the config and the logits: by us 
     ({"num_classes": -1}, RuntimeError, "negative dimension -1"),
     ({"mlp_dim": -4}, RuntimeError, "negative dimension -4"),
     ({"representation_size": "9"}, TypeError, None),
-    ({"pool": "max"}, ValueError, 'pool: expected "cls" or "mean", got \'max\''),
     ({"pool": "mean_then_norm"}, ValueError, 'pool: expected "cls" or "mean", got \'mean_then_norm\''),
     ({"position": "none"}, ValueError, 'position: expected "learned" or "sincos2d", got \'none\''),
-    (
-        {"embed_dim": 6, "position": "sincos2d"},
-        ValueError,
-        "embed_dim: sincos2d needs a multiple of 4 from 8 up",
-    ),
+    ({"embed_dim": 6, "position": "sincos2d"}, ValueError, "embed_dim: sincos2d needs a multiple of 4 from 8 up"),
     ({"dropout": 1.5}, ValueError, "between 0 and 1, but got 1.5"),
     ({"dropout": "0.1"}, TypeError, None),
-    ({"dropout": True}, TypeError, "dropout: expected a number from 0 to 1, got True"),
     ({"attention_dropout": True}, TypeError, "dropout: expected a number from 0 to 1, got True"),
     ({"attention_dropout": -0.1}, RuntimeError, "dropout"),
 ]
@@ -229,53 +217,13 @@ def test_an_unknown_variant_or_field_is_refused():
         ViT("B/16")
 
 
-@pytest.mark.parametrize(
-    ("images", "error", "words"),
-    [
-        (
-            torch.zeros(1, 3, 16, 64),
-            ValueError,
-            r"images: expected \('B', 3, 32, 32\), got \(1, 3, 16, 64\)",
-        ),
-        (torch.zeros(1, 3, 40, 40), ValueError, r"images: expected \('B', 3, 32, 32\), got \(1, 3, 40, 40\)"),
-        (torch.zeros(1, 3, 33, 32), ValueError, r"images: expected \('B', 3, 32, 32\), got \(1, 3, 33, 32\)"),
-        (torch.zeros(1, 4, 32, 32), ValueError, r"images: expected \('B', 3, 32, 32\), got \(1, 4, 32, 32\)"),
-        (torch.zeros(3, 32, 32), ValueError, r"images: expected \('B', 3, 32, 32\), got \(3, 32, 32\)"),
-        (torch.zeros(1, 3, 32, 32, dtype=torch.int64), RuntimeError, "type"),
-        ("cat.png", AttributeError, "'str' object has no attribute 'shape'"),
-    ],
-)
-def test_images_that_do_not_fit_are_refused(images, error, words):
-    with pytest.raises(error, match=words):
-        ViT(SMALL[0])(images)
+def test_images_that_do_not_fit_are_refused():
+    for shape in [(1, 3, 16, 64), (1, 3, 40, 40), (1, 3, 33, 32), (1, 4, 32, 32), (3, 32, 32)]:
+        with pytest.raises(ValueError, match=re.escape(f"images: expected ('B', 3, 32, 32), got {shape}")):
+            ViT(SMALL[0])(torch.zeros(shape))
+    with pytest.raises(RuntimeError, match="type"):
+        ViT(SMALL[0])(torch.zeros(1, 3, 32, 32, dtype=torch.int64))
 
 
 def test_an_empty_batch_has_no_logits():
     assert ViT(SMALL[0])(torch.zeros(0, 3, 32, 32)).shape == (0, 7)
-
-
-# --- weights ---
-
-
-def test_a_failed_load_names_every_fault_and_changes_nothing():
-    model = with_noise(ViT(SMALL[0]))
-    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
-    good = {their_name(name, TORCHVISION): t + 1 for name, t in before.items()}
-    bad = good | {"heads.head.weight": torch.zeros(9, 24), "heads.extra": torch.zeros(2)}
-    del bad["class_token"], bad["encoder.layers.encoder_layer_1.mlp.3.bias"]
-    with pytest.raises(ValueError) as error:
-        weights.load_torchvision(model, bad)
-    for words in (
-        "4 of its entries", "missing class_token (1, 1, 24)", "missing encoder.layers.encoder_layer_1.mlp.3.bias (24,)",
-        "extra heads.extra (2,)", "heads.head.weight: expected (7, 24), got (9, 24)",
-    ):  # fmt: skip
-        assert words in str(error.value)
-    for wrong, words in ((None, "got NoneType"), ({"epoch": 3}, "'epoch' holds a int")):
-        with pytest.raises(TypeError, match=f"state_dict: .*{words}"):
-            weights.load_torchvision(model, wrong)
-    for wrong in (torch.zeros(7, dtype=torch.int64), torch.zeros(7, device="meta")):
-        with pytest.raises(ValueError, match=r"heads\.head\.bias: expected \(7,\), got no floating numbers"):
-            weights.load_torchvision(model, good | {"heads.head.bias": wrong})
-    assert all(torch.equal(before[name], tensor) for name, tensor in model.state_dict().items())
-    weights.load_torchvision(model, good)
-    assert all(torch.equal(before[name] + 1, tensor) for name, tensor in model.state_dict().items())

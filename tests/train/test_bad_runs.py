@@ -1,153 +1,43 @@
-"""What cannot be trained or measured is refused by name before the first step, and nothing has changed."""
+"""Runs that cannot be, and checkpoints that are edited or of another run: refused before anything is touched."""
 
+import json
 import os
 import threading
+from contextlib import nullcontext, suppress
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
-import torch.nn.functional as F
-from torch import nn
 
-from tests.border import IMAGES, INF, INSIDE, LABELS, NAN, TINY, refused, tiny
-from tests.broken_files import NOWHERE, nowhere
+from tests.border import IMAGES, INSIDE, LABELS, NAN, TINY, refused, tiny
+from tests.train.runs import same
 from vit_tutorial import ViT, files, train
-from vit_tutorial.train import Recipe, evaluate, fit, predict
-from vit_tutorial.train.finetune import probe
+from vit_tutorial.train import Recipe, fit, predict
+from vit_tutorial.train.run import FILES
 
 RECIPE = Recipe(epochs=2, batch_size=8)
-TAKERS = {  # of a model, images and labels
-    "fit": lambda model, *pair: fit(model, *pair, RECIPE),
-    "the test of fit": lambda model, *pair: fit(model, IMAGES, LABELS, RECIPE, pair),
-    "evaluate": evaluate,
-    "probe": probe,
-}
+
+# --- arguments ---
+
+NO_PAIRS = [3, "text", [], (IMAGES,), (IMAGES, LABELS, 5), IMAGES, {"images": IMAGES}, iter([])]
+ARGUMENTS = [  # of fit, and what is said
+    *(({"recipe": value}, "recipe: expected a Recipe, got") for value in (None, {}, "fast")),
+    *(({"test": value}, "test: expected a pair, images and labels, got") for value in NO_PAIRS),
+    ({"recipe": Recipe(batch_size=17)}, "batch_size: expected at most the 16 images, got 17"),
+]
 
 
-def spoilt(value: float) -> torch.Tensor:
-    return IMAGES.index_fill(0, torch.tensor(3), value)
+@pytest.mark.parametrize(("argument", "words"), ARGUMENTS, ids=lambda part: f"{part!r:.30}")
+def test_an_argument_of_fit_is_refused_by_name(argument, words):
+    with refused(f"^{words}", model := tiny(), error=(TypeError, ValueError)):
+        fit(model, IMAGES, LABELS, **{"recipe": RECIPE} | argument)
 
 
-EXAMPLES = {  # beside those of test_loop.py
-    "no images": (None, LABELS),
-    "bytes": (IMAGES.byte(), LABELS),
-    "complex": (IMAGES.to(torch.complex64), LABELS),
-    "sparse images": (IMAGES.to_sparse(), LABELS),
-    "images on meta": (IMAGES.to("meta"), LABELS),
-    "five axes": (IMAGES[None], LABELS),
-    "a NaN": (spoilt(NAN), LABELS),
-    "an infinity": (spoilt(INF), LABELS),
-    "no labels": (IMAGES, None),
-    "int32": (IMAGES, LABELS.int()),
-    "one-hot": (IMAGES, F.one_hot(LABELS, 3)),
-    "too high": (IMAGES, LABELS + 1),
-    "negative": (IMAGES, LABELS - 1),
-    "labels on meta": (IMAGES, LABELS.to("meta")),
-}
-
-
-@pytest.mark.parametrize("name", EXAMPLES)
-@pytest.mark.parametrize("taker", TAKERS)
-def test_examples_that_do_not_fit_are_named(taker, name):
-    words = "^test (images|labels)" if taker == "the test of fit" else "^(images|labels)"
-    with refused(words, model := tiny(), *EXAMPLES[name], error=(TypeError, ValueError)):
-        TAKERS[taker](model, *EXAMPLES[name])
-
-
-MODELS = {"None": None, "a layer": nn.Linear(2, 2), "the class": ViT, "a config": TINY, "on meta": tiny().to("meta")}
-
-
-@pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize("taker", [name for name in TAKERS if name != "the test of fit"])
-def test_what_is_no_model_is_named(taker, name):
-    with refused("^model: ", MODELS[name], error=(TypeError, ValueError)):
-        TAKERS[taker](MODELS[name], IMAGES, LABELS)
-
-
-def test_a_model_that_answers_nan_has_no_accuracy():
-    nn.init.constant_((model := tiny()).head.linear.bias, NAN)
-    with refused("^logits: a NaN", model, error=FloatingPointError):
-        evaluate(model, IMAGES, LABELS)
-
-
-TESTS = [3, "text", [], (IMAGES,), (IMAGES, LABELS, 5), IMAGES, {"images": IMAGES}, iter([])]
-OTHERS = {f"{name}={value!r:.20}": {name: value} for name, value in [
-    *(("recipe", value) for value in (None, {}, "fast")), *(("test", value) for value in TESTS),
-    *(("folder", value) for value in (0, False, b"run", ["x"])),
-]}  # fmt: skip
-OTHERS["batch_size=17"] = {"recipe": Recipe(epochs=1, batch_size=17)}
-
-
-@pytest.mark.parametrize("name", OTHERS)
-def test_other_arguments_of_fit_are_refused_by_name(name, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    given = {"recipe": RECIPE} | OTHERS[name]
-    with refused(f"^{name.split('=')[0]}: ", model := tiny(), tmp_path, error=(TypeError, ValueError)):
-        fit(model, IMAGES, LABELS, **given)
-
-
-@pytest.mark.parametrize(
-    "name", [place for place in NOWHERE if place not in ("folder", "dangling", "missing/x")], ids=ascii
-)
-def test_a_folder_that_cannot_be_is_named(name, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    path = nowhere(tmp_path, name)
-    with refused(f"folder: |{name[:9] or 'folder'}", model := tiny(), tmp_path):
-        fit(model, IMAGES, LABELS, RECIPE, folder=path)
-
-
-@pytest.mark.parametrize(
-    "name", ["metrics.csv", "run.json", "checkpoint.safetensors", "model.safetensors", "curves.png"]
-)
-def test_somebodys_own_files_are_not_overwritten(name, tmp_path):
-    (tmp_path / name).write_text("{}")
-    with refused("^(folder|path): ", model := tiny(), tmp_path, error=ValueError):
-        fit(model, IMAGES, LABELS, RECIPE, folder=tmp_path)
-
-
-FAULTS = {"a NaN": NAN, "ctrl-c": KeyboardInterrupt(), "a full disk": OSError(28, "no space")}
-
-
-@pytest.mark.parametrize("name", FAULTS)
-def test_a_run_that_failed_before_its_first_checkpoint_does_not_block_its_folder(name, tmp_path, monkeypatch):
-    model, fault = tiny(), FAULTS[name]
-    with monkeypatch.context() as patched:
-        if name == "a NaN":
-            model.head.linear.bias.data[0] = fault
-        else:
-            where, real = {"ctrl-c": "write", "a full disk": "save"}[name], files.write
-
-            def fail(path, *rest):
-                if where == "save" or path.name == "metrics.csv":
-                    raise fault
-                return real(path, *rest)
-
-            patched.setattr(files, where, fail)
-        with pytest.raises((FloatingPointError, KeyboardInterrupt, OSError)) as failed:
-            fit(model, IMAGES, LABELS, RECIPE, folder=tmp_path)
-    assert "checkpoint" not in str(failed.value)  # none is kept
-    if name == "ctrl-c":  # between checkpoint and table: it goes on, and the table is whole
-        assert len(fit(tiny(), IMAGES, LABELS, RECIPE, folder=tmp_path)) == 2
-        assert len((tmp_path / "metrics.csv").read_text().splitlines()) == 3
-        return
-    recipe = Recipe(epochs=1, batch_size=8, learning_rate=1e-3)
-    assert len(fit(tiny(), IMAGES, LABELS, recipe, folder=tmp_path)) == 1
-    assert '"learning_rate": 0.001' in (tmp_path / "run.json").read_text()
-
-
-@pytest.mark.skipif(not os.path.exists("/proc/self"), reason="no folder in which no file can be made")
-def test_a_folder_that_takes_no_file_is_not_said_to_be_in_use():
-    with refused("folder: no file can be made in '/proc/self'", model := tiny(), error=OSError):
-        fit(model, IMAGES, LABELS, RECIPE, folder="/proc/self")
-
-
-@pytest.mark.parametrize("how", [torch.no_grad, torch.inference_mode, lambda: torch.set_grad_enabled(False)])
-def test_fit_says_that_gradients_are_off(how):
-    with how(), refused("^model: expected parameters to train", model := tiny(), error=ValueError):
-        fit(model, IMAGES, LABELS, RECIPE)
-
-
-def test_fit_says_that_everything_is_frozen():
-    with refused("^model: expected parameters to train", model := tiny().requires_grad_(False), error=ValueError):
+@pytest.mark.parametrize("how", [torch.no_grad, torch.inference_mode, lambda: torch.set_grad_enabled(False), None])
+def test_fit_says_that_gradients_are_off_or_everything_is_frozen(how):
+    model = tiny().requires_grad_(how is not None)
+    with how() if how else nullcontext(), refused("^model: expected parameters to train", model, error=ValueError):
         fit(model, IMAGES, LABELS, RECIPE)
 
 
@@ -161,6 +51,65 @@ def test_images_with_a_gradient_get_none():
     images = IMAGES.clone().requires_grad_()
     fit(tiny(), images, LABELS, RECIPE)
     assert images.grad is None
+
+
+def step(argument, value):
+    given = {"model": tiny(), "images": IMAGES, "labels": LABELS, "recipe": RECIPE, "progress": 0.5}
+    given["optimizer"] = torch.optim.SGD(given["model"].parameters(), 0.1)
+    return train.train_step(**given | {argument: value})
+
+
+OFFSETS, MODEL = torch.zeros(16, 2, dtype=torch.long), tiny()
+PARTS = {  # that a lesson builds: torch's own errors are enough
+    train.schedule: [("1", 0.1), (None, 0.1), (0.5, "1")],
+    train.shift: [(None, OFFSETS), (IMAGES[0], OFFSETS), (IMAGES, OFFSETS.float()), (IMAGES, OFFSETS[:5])],
+    train.draw: [("9", RECIPE, 0), (-1, RECIPE, 0), (NAN, RECIPE, 0), (9, None, 0), (9, RECIPE, 2.5)],
+    train.parameter_groups: [(None, 0.1), (ViT, 0.1), (TINY, 0.1)],
+    predict: [*((MODEL, odd) for odd in (None, IMAGES[0], IMAGES.double(), IMAGES.to("meta"))), (TINY, IMAGES)],
+    step: [("model", "text"), ("optimizer", "text"), ("recipe", None), ("progress", "1")],
+}
+PARTS[predict] += [(MODEL, IMAGES, size) for size in (0, 2.5, "2")]
+PARTS[step] += [("images", images) for images in (None, IMAGES[:0], IMAGES.double())]
+PARTS[step] += [("labels", labels) for labels in (LABELS.int(), LABELS + 1, LABELS[:9])]
+
+
+@pytest.mark.parametrize("part", PARTS, ids=lambda part: part.__name__)
+def test_a_part_of_training_never_takes_nonsense_in_silence(part):
+    for given in PARTS[part]:
+        with refused(None, *given, error=INSIDE):
+            part(*given)
+
+
+# --- folders ---
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_somebodys_own_files_are_not_overwritten(name, tmp_path):
+    (tmp_path / name).write_text("{}")
+    with refused("^(folder|path): ", model := tiny(), tmp_path, error=ValueError):
+        fit(model, IMAGES, LABELS, RECIPE, folder=tmp_path)
+
+
+@pytest.mark.parametrize("fault", ["a NaN", "a full disk"])
+def test_a_run_that_failed_before_its_first_checkpoint_does_not_block_its_folder(fault, tmp_path, monkeypatch):
+    def fail(*_):
+        raise OSError(28, "no space")
+
+    with monkeypatch.context() as patched, pytest.raises((FloatingPointError, OSError)) as failed:
+        if fault == "a full disk":
+            patched.setattr(files, "save", fail)
+        (model := tiny()).head.linear.bias.data[0] = NAN if fault == "a NaN" else 0.0
+        fit(model, IMAGES, LABELS, RECIPE, folder=tmp_path)
+    assert "checkpoint" not in str(failed.value)  # none is kept
+    other = replace(RECIPE, learning_rate=1e-3)
+    assert len(fit(tiny(), IMAGES, LABELS, other, folder=tmp_path)) == 2
+    assert '"learning_rate": 0.001' in (tmp_path / "run.json").read_text()
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self"), reason="no folder in which no file can be made")
+def test_a_folder_that_takes_no_file_is_not_said_to_be_in_use():
+    with refused("folder: no file can be made in '/proc/self'", model := tiny(), error=OSError):
+        fit(model, IMAGES, LABELS, RECIPE, folder="/proc/self")
 
 
 def test_a_second_run_in_a_folder_is_refused_before_it_touches_anything(tmp_path):
@@ -181,31 +130,148 @@ def test_a_second_run_in_a_folder_is_refused_before_it_touches_anything(tmp_path
     assert len(rows) == 2 and not (tmp_path / ".running").exists()
 
 
-# --- the parts that a lesson builds: torch's own errors are enough ---
+# --- checkpoints ---
 
 
-def step(argument, value):
-    given = {"model": tiny(), "images": IMAGES, "labels": LABELS, "recipe": RECIPE, "progress": 0.5}
-    given["optimizer"] = torch.optim.SGD(given["model"].parameters(), 0.1)
-    return train.train_step(**given | {argument: value})
+@pytest.fixture(scope="module")
+def stopped(tmp_path_factory) -> dict[str, bytes]:
+    """The files of a run that Ctrl-C has stopped in its second epoch of two."""
+    folder, model, steps = tmp_path_factory.mktemp("stopped"), tiny(), iter(range(2))
+
+    def interrupt(*_):
+        if next(steps, None) is None:
+            raise KeyboardInterrupt
+
+    model.register_forward_pre_hook(interrupt)
+    with suppress(KeyboardInterrupt):
+        fit(model, IMAGES, LABELS, RECIPE, folder=folder)
+    return {path.name: path.read_bytes() for path in folder.glob("[!.]*")}
 
 
-OFFSETS, MODEL = torch.zeros(16, 2, dtype=torch.long), tiny()
-PARTS = {
-    train.schedule: [("1", 0.1), (None, 0.1), (0.5, "1")],
-    train.shift: [(None, OFFSETS), (IMAGES[0], OFFSETS), (IMAGES, OFFSETS.float()), (IMAGES, OFFSETS[:5])],
-    train.draw: [("9", RECIPE, 0), (-1, RECIPE, 0), (NAN, RECIPE, 0), (9, None, 0), (9, RECIPE, 2.5)],
-    train.parameter_groups: [(None, 0.1), (ViT, 0.1), (TINY, 0.1)],
-    predict: [*((MODEL, odd) for odd in (None, IMAGES[0], IMAGES.double(), IMAGES.to("meta"))), (TINY, IMAGES)],
-    step: [("model", "text"), ("optimizer", "text"), ("recipe", None), ("progress", "1")],
+@pytest.fixture
+def path(stopped, tmp_path) -> Path:
+    """The checkpoint of such a run, in a folder of its own."""
+    for name, content in stopped.items():
+        (tmp_path / name).write_bytes(content)
+    return tmp_path / "checkpoint.safetensors"
+
+
+def assert_refused(path: Path, words: str, model=None, images=IMAGES, labels=LABELS, recipe=RECIPE) -> None:
+    model = model or tiny()
+    with refused(words, model, path.parent, error=ValueError):
+        fit(model, images, labels, recipe, folder=path.parent)
+
+
+def test_a_checkpoint_that_is_whole_goes_on_to_the_same_bits(path):
+    ours, alone = tiny(), tiny()
+    rows, expected = fit(ours, IMAGES, LABELS, RECIPE, folder=path.parent), fit(alone, IMAGES, LABELS, RECIPE)
+    assert [row["loss"] for row in rows] == [row["loss"] for row in expected] and same(ours, alone)
+
+
+CHANGES = {"missing": lambda t: None, "a number": lambda t: t.flatten()[0], "NaN": lambda t: torch.full_like(t, NAN)}
+CHANGES |= {"transposed": lambda t: t.mT, "float64": lambda t: t.double(), "nothing": lambda t: t[:0]}
+CHANGES |= {"negative": lambda t: -t - 1, "99": lambda t: t * 0 + 99, "1.5": lambda t: t * 0 + 1.5}
+MATRIX, OURS, FINITE = "encoder.blocks.1.mlp.fc1.weight", r"expected torch.float32 \(16, 8\)", "expected finite numbers"
+EDITS = [  # which tensors, how they are changed, and what is said of the first
+    *((part, "missing", "missing") for part in ("optimizer", "model.", "exp_avg_sq", "blocks.1", "step")),
+    *((f"model.{MATRIX}", change, f"{OURS}, got") for change in ("a number", "transposed", "float64", "nothing")),
+    (f"optimizer.{MATRIX}.exp_avg", "a number", rf"{OURS}, got torch.float32 \(\)"),
+    (f"optimizer.{MATRIX}.exp_avg_sq", "transposed", rf"{OURS}, got torch.float32 \(8, 16\)"),
+    *((f"{part}.{MATRIX}", "NaN", FINITE) for part in ("model", "optimizer")),
+    (f"optimizer.{MATRIX}.exp_avg_sq", "negative", f"{FINITE}, and squares that are not negative"),
+    *(("step", change, f"expected 2, got {got}") for change, got in {"negative": -3, "99": 99, "1.5": 1.5}.items()),
+    ("step", "NaN", FINITE),
+]
+
+
+@pytest.mark.parametrize(("part", "change", "words"), EDITS)
+def test_tensors_that_are_not_this_runs_reach_neither_model_nor_optimiser(part, change, words, path):
+    tensors, texts = files.read(path)
+    edited = {name: CHANGES[change](t) if part in name else t for name, t in tensors.items()}
+    files.save(path, {name: tensor for name, tensor in edited.items() if tensor is not None}, texts)
+    assert_refused(path, rf"^path: .* is damaged: \S*{part}\S*: {words}")
+
+
+@pytest.mark.parametrize("name", ["model.more", "optimizer.more", "optimizer.999.exp_avg", "x"])
+def test_one_tensor_more_is_refused(path, name):
+    tensors, texts = files.read(path)
+    files.save(path, tensors | {name: torch.ones(2)}, texts)
+    assert_refused(path, "is damaged: .* not one of this run's")
+
+
+ROW = {"epoch": 1, "loss": 1.0, "seconds": 1.0}
+HISTORIES = [None, "text", {}, [], 3, [None], [{}], [ROW] * 2, [ROW] * 99, [ROW | {"epoch": 2}], [{"colour": 3}]]
+HISTORIES += [[ROW | {"loss": NAN}], [ROW | {"loss": "low"}], [ROW | {"epoch": n} for n in (1, 2, 3)]]
+RUNS = [{"history": history} for history in HISTORIES]
+RUNS += [{part: value} for part in ("config", "recipe", "examples", "model") for value in (None, [], "text", {})]
+RUNS += ["", "null", "[]", "{", "{}", "[" * 100_000, '{"a":' * 50_000]
+
+
+@pytest.mark.parametrize("change", RUNS, ids=lambda change: str(change)[:60])
+def test_a_text_that_is_not_this_runs_is_refused(path, change):
+    tensors, texts = files.read(path)
+    run = change if isinstance(change, str) else json.dumps(json.loads(texts["run"]) | change)
+    files.save(path, tensors, texts | {"run": run})
+    assert_refused(path, "^(path: .* is no checkpoint of a run, or a damaged one|folder: .* is of a run with )")
+
+
+FROZEN, MOVED = tiny(), tiny()
+FROZEN.encoder.requires_grad_(False)
+MOVED.cls_token.token.data[0, 0, 3] += 0.001
+OTHERS = {  # another run, and what is said of the one that was here
+    "one pixel": ({"images": IMAGES.index_fill(0, torch.tensor(7), 0.5)}, r"images_crc32=\w+"),
+    "another order": ({"images": IMAGES.flip(0), "labels": LABELS.flip(0)}, r"images_crc32=\w+, labels_crc32=\w+"),
+    "one label": ({"labels": LABELS.index_fill(0, torch.tensor(2), 0)}, r"labels_crc32=\w+"),
+    "more images": (
+        {"images": torch.cat([IMAGES] * 2), "labels": LABELS.repeat(2)},
+        r"images=16, images_crc32=\w+, .*",
+    ),
+    "float64": ({"images": IMAGES.double(), "model": tiny().double()}, r"images_crc32=\w+"),
+    "another recipe": ({"recipe": replace(RECIPE, seed=1, clip=2.0, batch_size=4)}, "batch_size=8, clip=1.0, seed=0"),
+    "more epochs": ({"recipe": replace(RECIPE, epochs=9)}, "epochs=2"),
+    "another depth": ({"model": tiny(depth=3)}, "depth=2"),
+    "another start": ({"model": MOVED}, r"start_crc32=\w+"),
+    "fewer parameters": ({"model": FROZEN}, r"frozen=\[\]"),
 }
-PARTS[step] += [("images", images) for images in (None, IMAGES[:0], IMAGES.double())]
-PARTS[step] += [("labels", labels) for labels in (LABELS.int(), LABELS + 1, LABELS[:9])]
-PARTS[predict] += [(MODEL, IMAGES, size) for size in (0, 2.5, "2")]
-ROWS = [pytest.param(part, given, id=f"{part.__name__}{n}") for part in PARTS for n, given in enumerate(PARTS[part])]
 
 
-@pytest.mark.parametrize(("part", "given"), ROWS)
-def test_a_part_of_training_never_takes_nonsense_in_silence(part, given):
-    with refused(None, *given, error=INSIDE):
-        part(*given)
+@pytest.mark.parametrize("name", OTHERS)
+def test_a_run_knows_its_images_its_labels_its_recipe_and_its_model(name, path):
+    changes, words = OTHERS[name]
+    assert_refused(path, f"^folder: .* is of a run with {words}; take another folder", **changes)
+
+
+def test_another_runs_table_is_not_overwritten_where_its_checkpoint_is_gone(path):
+    path.unlink()
+    assert_refused(path, "^folder: ", recipe=replace(RECIPE, epochs=3))
+    assert len(fit(tiny(), IMAGES, LABELS, RECIPE, folder=path.parent)) == 2  # run.json is this run's: from the start
+
+
+# --- what is odd and right ---
+
+
+def test_a_folder_that_a_dead_process_left_is_taken_over_and_said(path):
+    (path.parent / ".running").write_text("process 4711 on another machine")
+    with pytest.warns(UserWarning, match="process 4711 on another machine ended in the middle of its run"):
+        assert len(fit(tiny(), IMAGES, LABELS, RECIPE, folder=path.parent)) == 2
+    assert not (path.parent / ".running").exists()
+
+
+@pytest.mark.filterwarnings("ignore:Initializing zero-element tensors")
+@pytest.mark.parametrize(("size", "dtype"), [(0, torch.float32), (16, torch.float64)])
+def test_parameters_without_elements_and_another_default_dtype_go_on(size, dtype, tmp_path):
+    torch.set_default_dtype(dtype)
+    try:
+        for _ in range(2):
+            torch.manual_seed(0)
+            model = ViT(replace(TINY, mlp_dim=size))
+            assert len(fit(model, IMAGES.to(dtype), LABELS, RECIPE, folder=tmp_path)) == 2
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
+def test_tied_layers_are_trained_in_a_folder_and_stay_tied(tmp_path):
+    model = tiny()
+    model.encoder.blocks[1].mlp.fc1.weight = model.encoder.blocks[0].mlp.fc1.weight
+    assert len(fit(model, IMAGES, LABELS, RECIPE, folder=tmp_path)) == 2
+    assert model.encoder.blocks[1].mlp.fc1.weight is model.encoder.blocks[0].mlp.fc1.weight

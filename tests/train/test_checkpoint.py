@@ -15,7 +15,7 @@ import pytest
 import torch
 
 from tests.train.runs import QUICK, checkpointed, digits, killed_while_saving, same, small
-from vit_tutorial import files, weights
+from vit_tutorial import files
 from vit_tutorial.train import fit, loop
 
 
@@ -97,27 +97,6 @@ def test_a_finished_run_is_not_run_again_and_metrics_have_one_row_an_epoch(tmp_p
         table = list(csv.DictReader(file))
     assert [int(row["epoch"]) for row in table] == [1, 2, 3]
     assert [float(row["test_accuracy"]) for row in table] == [row["test_accuracy"] for row in rows]
-
-
-def test_a_folder_of_another_run_is_refused_and_left_alone(tmp_path):
-    fit(small(), *digits(), QUICK, folder=tmp_path)
-    before = (tmp_path / "checkpoint.safetensors").read_bytes()
-    for model, recipe, word in [
-        (small(), replace(QUICK, epochs=9), "epochs=3"),
-        (small(depth=3), QUICK, "depth=2"),
-        (small(), replace(QUICK, seed=5, shift=1), "shift=2, seed=0"),
-    ]:
-        with pytest.raises(ValueError, match=rf"folder: .* is of a run with {word}; take another folder"):
-            fit(model, *digits(), recipe, folder=tmp_path)
-    with pytest.raises(ValueError, match=r"is of a run with images=320, images_crc32=\w+, labels_crc32=\w+; take"):
-        fit(small(), digits()[0][:300], digits()[1][:300], QUICK, folder=tmp_path)
-    assert (tmp_path / "checkpoint.safetensors").read_bytes() == before
-    weights.save(small(), tmp_path / "checkpoint.safetensors")
-    with pytest.raises(ValueError, match="is no checkpoint of a run"):
-        fit(small(), *digits(), QUICK, folder=tmp_path)
-    (tmp_path / "checkpoint.safetensors").write_bytes(before[:5000])
-    with pytest.raises(ValueError, match="no whole safetensors file but truncated"):
-        fit(small(), *digits(), QUICK, folder=tmp_path)
 
 
 def test_a_loss_that_is_not_finite_stops_the_run_and_keeps_the_last_checkpoint(tmp_path, monkeypatch):

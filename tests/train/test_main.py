@@ -68,30 +68,18 @@ def test_help_has_a_line_for_each_number(capsys):
     assert "--no-compile" in text and "shuffling, shifts and dropout; the model brings its own start" in text
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["--embed-dim", "30", "--num-heads", "4"], "embed_dim=30 does not split into num_heads=4 heads"),
-        (["--images", "-5"], "images: expected 1 to 60000, got -5"),
-        (["--images", "70000"], "images: expected 1 to 60000, got 70000"),
-        (["--warm-up", "2"], "warm_up: expected a number from 0 to 0.99, got 2.0"),
-    ],
-)
-def test_faults_are_one_line(arguments, words, capsys, tmp_path):
-    with pytest.raises(SystemExit) as stopped:
-        main([*arguments, "--folder", str(tmp_path / "run")])
-    message = capsys.readouterr().err.strip()
-    assert stopped.value.code == 1 and words in message and "\n" not in message
-    assert not (tmp_path / "run").exists()
-
-
-WRONG = {"images": ["0", "65", "x"], "epochs": ["", "0", "1e400", "2.5"], "batch-size": ["0", "65", "nan"]}
+WRONG = {"images": ["0", "65", "-5", "x"], "epochs": ["", "0", "1e400", "2.5"], "batch-size": ["0", "65", "nan"]}
 WRONG |= {"patch-size": ["0", "-1", "4.0"], "embed-dim": ["0", "30", "None"], "num-heads": ["0", "5", "x"]}
 WRONG |= {"depth": ["-1", "2.5", "[]"], "mlp-dim": ["0", "1,5"], "dropout": ["2", "-1", "nan"], "pool": ["", "max"]}
 WRONG |= {"position": ["", "rope"], "learning-rate": ["2", "-1", "x"], "weight-decay": ["-1", "inf", "x"]}
 WRONG |= {"layer-decay": ["2", "nan"], "warm-up": ["1", "x"], "clip": ["0", "x"], "label-smoothing": ["2", "nan"]}
 WRONG |= {"shift": ["-1", "0.5"], "seed": ["-1", "4096", "x"], "compile": ["yes"], "bfloat16": ["1"]}
 WRONG |= {"folder": ["", "a\0b", "x" * 300, "/dev/null", "plain/x", "\ud800"], "colour": ["red"]}
+
+
+SAID = {("images", value): f"^images: expected 1 to 64, got {value}$" for value in ("0", "65", "-5")}
+SAID |= {("warm-up", "1"): r"^warm_up: expected a number from 0 to 0\.99, got 1\.0$"}
+SAID |= {("embed-dim", "30"): "^embed_dim=30 does not split into num_heads=4 heads$"}
 
 
 @pytest.mark.parametrize(("flag", "value"), [(flag, value) for flag, values in WRONG.items() for value in values])
@@ -105,7 +93,9 @@ def test_a_bad_value_is_named_in_the_last_line_and_nothing_is_written(flag, valu
         main(["--images=64", "--batch-size=16", "--folder=run", f"--{flag}={value}"])
     lines = capsys.readouterr().err.strip().splitlines()
     assert stopped.value.code in (1, 2) and (stopped.value.code == 2 or len(lines) == 1)
-    assert re.search(f"{flag}|{flag.replace('-', '_')}|{re.escape(value[:20]) or flag}", lines[-1])
+    assert re.search(
+        SAID.get((flag, value), f"{flag}|{flag.replace('-', '_')}|{re.escape(value[:20]) or flag}"), lines[-1]
+    )
     assert [path.name for path in tmp_path.iterdir()] == ["plain"]
 
 

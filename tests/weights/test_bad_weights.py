@@ -1,4 +1,4 @@
-"""Weights of other libraries that are damaged or of another kind: all of them are taken, or none."""
+"""Weights that a model should not take, another size's or architecture's or damaged ones: all are taken, or none."""
 
 import functools
 import random
@@ -6,13 +6,15 @@ import warnings
 
 import numpy as np
 import pytest
+import timm
 import torch
-from torch import nn
+from transformers import Dinov2Config, Dinov2Model
 
-from tests.border import INF, NAN, TINY, refused, tiny
-from tests.broken_files import FEW_OR_MANY, STATE, STRANGE, anything, nowhere, strange_tensors
+from tests.border import INF, NAN, refused, tiny
+from tests.broken_files import FEW_OR_MANY, anything, strange_tensors
 from tests.reference import with_noise
-from vit_tutorial import ViT, weights
+from tests.weights.others import changed, new, timm_model
+from vit_tutorial import weights
 from vit_tutorial.weights.dialects import DIALECTS, export, their_name, views
 from vit_tutorial.weights.infer_config import infer_config
 from vit_tutorial.weights.loading import load_exactly
@@ -34,6 +36,144 @@ def written(library: str) -> dict[str, torch.Tensor]:
     return export(with_noise(tiny(), size=0.3), DIALECTS[library])
 
 
+# --- of another model ---
+
+MISFITS = [  # what timm's model has, what ours has, and what is said
+    ({"patch": 16}, {}, [r"patch_embed\.proj\.weight: expected \(24, 3, 8, 8\), got \(24, 3, 16, 16\)"]),
+    ({"D": 48}, {}, [r"cls_token: expected \(1, 1, 24\), got \(1, 1, 48\)"]),
+    ({"depth": 3}, {}, [r"extra blocks\.2\.norm1\.weight \(24,\)"]),
+    ({"depth": 1}, {}, [r"missing blocks\.1\.attn\.qkv\.weight \(72, 24\)"]),
+    ({"reg_tokens": 1}, {}, [r"extra reg_token \(1, 1, 24\)"]),
+    ({}, {"num_registers": 3}, [r"missing reg_token \(1, 3, 24\)"]),
+    ({"reg_tokens": 2}, {"num_registers": 3}, [r"reg_token: expected \(1, 3, 24\), got \(1, 2, 24\)"]),
+    ({"global_pool": "avg", "class_token": False}, {}, ["missing cls_token", r"extra fc_norm\.bias"]),
+    ({"in_chans": 1}, {}, [r"patch_embed\.proj\.weight: expected \(24, 3, 8, 8\), got \(24, 1, 8, 8\)"]),
+    ({}, {"representation_size": 4}, [r"missing head\.pre_logits\.0\.weight \(4, 24\)"]),
+    ({"qk_norm": True}, {}, [r"extra blocks\.0\.attn\.q_norm\.weight \(8,\)"]),
+    ({"pre_norm": True}, {}, [r"extra norm_pre\.weight \(24,\)"]),
+    ({"global_pool": "map", "class_token": False}, {}, [r"extra attn_pool\.latent"]),
+    ({"mlp_layer": timm.layers.SwiGLU}, {}, [r"extra blocks\.0\.mlp\.fc1_g\.weight"]),
+    ({"scale_attn_norm": True}, {}, [r"extra blocks\.0\.attn\.norm\.weight"]),
+]
+
+
+@pytest.mark.parametrize(
+    ("options", "changes", "words"), MISFITS, ids=lambda part: "" if isinstance(part, list) else f"{part}"
+)
+def test_a_misfit_is_listed_in_the_files_own_names_and_changes_nothing(options, changes, words):
+    theirs, ours = timm_model(**options).state_dict(), new(changed(**changes))
+    with refused(r"^state_dict: \d+ of its entries do not fit", ours, error=ValueError) as failed:
+        weights.load_timm(ours, theirs)
+    assert all(failed.match(part) for part in words)
+    assert "Likely cause" not in str(failed.value)  # timm's names, for timm's loader
+
+
+def test_distilled_deit_and_dinov2_of_transformers_are_refused():
+    sizes = {"img_size": 32, "patch_size": 8, "embed_dim": 24, "depth": 2, "num_heads": 3, "num_classes": 7}
+    distilled, ours = timm.models.deit.VisionTransformerDistilled(**sizes).state_dict(), new()
+    dino = Dinov2Model(Dinov2Config(hidden_size=24, num_hidden_layers=1, num_attention_heads=3)).state_dict()
+    with refused(r"extra dist_token \(1, 1, 24\)", ours, error=ValueError):
+        weights.load_timm(ours, distilled)
+    with refused(r"extra vit\..*layer_scale1", ours, error=ValueError):
+        weights.load_transformers(ours, dino)
+
+
+@pytest.mark.parametrize("theirs", ["head.norm.weight", "head.linear.bias", "registers.token", "encoder.blocks.0.x"])
+def test_an_entry_that_only_looks_like_ours_is_extra(theirs):
+    """A file of timm's may not slip in what has our name by chance."""
+    with refused(
+        f"^state_dict: 1 of its entries do not fit this model:\nextra {theirs}", model := tiny(), error=ValueError
+    ):
+        weights.load_timm(model, written("timm") | {theirs: torch.zeros(24)})
+
+
+@pytest.mark.parametrize("library", LOADERS)
+def test_the_wrong_loader_is_told_the_right_one(library):
+    reader = {"vit_tutorial": "load", "vit_jax": "load_jax"}.get(library, f"load_{library}")
+    for wrong in {*FOREIGN} - {library}:
+        words = f"Likely cause: these are the names of {library}, which weights.{reader} reads"
+        with refused(words, model := tiny(), error=ValueError):
+            LOADERS[wrong][0](model, written(library))
+
+
+def test_a_model_that_cannot_take_foreign_weights():
+    with refused("model: expected position=\"learned\", got 'sincos2d'", error=ValueError):
+        weights.load_timm(tiny(position="sincos2d"), {})
+    for wrong in (3, "", "scipy", []):
+        with refused(r"resize: expected one of \['jax', .*\], got ", model := tiny(), error=ValueError):
+            weights.load_timm(model, written("timm"), wrong)
+
+
+# --- damaged ---
+
+
+@pytest.mark.parametrize("library", LOADERS)
+def test_a_load_names_every_fault_and_changes_nothing(library):
+    (load, name), model, state = LOADERS[library], tiny(), written(library)
+    odd = strange_tensors() | {"complex": torch.ones(8, 8, dtype=torch.complex64), "whole": torch.ones(8, 8).long()}
+    missing, *vectors = sorted(state.keys() - {name}, key=lambda name: -state[name].ndim)  # first: the projection
+    bad = state | dict(zip(vectors, odd.values(), strict=False)) | {"x": torch.zeros(2), name: state[name][:1]}
+    del bad[missing]
+    with refused(
+        rf"^state_dict: {3 + len(odd)} of its entries do not fit this model:\n", model, error=ValueError
+    ) as failed:
+        load(model, bad)
+    shapes, message = {key: tuple(tensor.shape) for key, tensor in state.items()}, str(failed.value)
+    assert f"\nmissing {missing} {shapes[missing]}" in message and "\nextra x (2,)" in message
+    assert f"\n{name}: expected {shapes[name]}, got {(1, *shapes[name][1:])}" in message
+    for key, tensor in zip(vectors, odd.values(), strict=False):
+        assert f"\n{key}: expected {shapes[key]}, got no floating numbers ({tensor.dtype}, {tensor.layout}" in message
+    load(model, state)
+    assert all(torch.equal(tensor, state[key]) for key, tensor in export(model, DIALECTS[library]).items())
+
+
+TIMM, MATRIX = written("timm"), "blocks.1.attn.proj.weight"
+NAMELESS = {  # what is no state dict, and what is said
+    "None": (None, "expected names with tensors, got NoneType"),
+    "a list": ([*TIMM.items()], "expected names with tensors, got list"),
+    "nothing": ({}, r"missing cls_token|with the names \[\]"),
+    "a name that is a number": (TIMM | {3: torch.ones(2)}, "3 holds a Tensor, expected a name with a tensor"),
+    "a number for a tensor": (TIMM | {"epoch": 3}, "'epoch' holds a int, expected a name with a tensor"),
+    "None for a tensor": (TIMM | {MATRIX: None}, f"'{MATRIX}' holds a NoneType"),
+    "a list for a tensor": (TIMM | {MATRIX: [1.0]}, f"'{MATRIX}' holds a list"),
+    "an array that torch has no dtype for": (TIMM | {MATRIX: np.ones((8, 8), np.longdouble)}, "holds a ndarray"),
+    "an optimizer's": (torch.optim.AdamW(tiny().parameters()).state_dict(), "the state of an optimizer; it holds no"),
+    "a checkpoint": ({"epoch": 3, "model": TIMM, "ema": TIMM}, r"its weights are in \['model', 'ema'\]"),
+}
+
+
+@pytest.mark.parametrize("name", NAMELESS)
+def test_what_is_no_state_dict_is_refused(name):
+    state, words = NAMELESS[name]
+    for call in (weights.load_timm, lambda _, state: infer_config(state)):
+        with refused(rf"^state_dict: (.|\n)*({words})", model := tiny(), error=(TypeError, ValueError)):
+            call(model, state)
+
+
+def test_what_is_no_state_dict_of_ours_is_refused():
+    for wrong, words in ((None, "expected names with tensors, got NoneType"), ({"epoch": 3}, "'epoch' holds a int")):
+        with refused(f"^state_dict: {words}", model := tiny(), error=TypeError):
+            LOADERS["vit_tutorial"][0](model, wrong)
+
+
+def test_a_prefix_that_not_all_names_have_stays():
+    mixed = {name if name == "cls_token" else f"module.{name}": tensor for name, tensor in TIMM.items()}
+    with refused(r"extra module\.pos_embed", model := tiny(), error=ValueError):
+        weights.load_timm(model, mixed)
+
+
+@pytest.mark.parametrize("library", LOADERS)
+def test_what_is_not_finite_in_a_file_is_said(library):
+    load, name = LOADERS[library]
+    for value in (NAN, INF):
+        spoilt = torch.full_like(written(library)[name], value)
+        with pytest.warns(UserWarning, match=f"{name}: not finite"):
+            load(tiny(), written(library) | {name: spoilt})
+
+
+# --- odd, and right or named ---
+
+
 @pytest.mark.parametrize("library", LOADERS)
 def test_the_models_own_tensors_swapped_are_both_taken(library):
     (load, name), model = LOADERS[library], with_noise(tiny(), size=0.3)
@@ -45,89 +185,6 @@ def test_the_models_own_tensors_swapped_are_both_taken(library):
     before = own[name].clone(), own[other].clone()
     load(model, own | {name: own[other], other: own[name]})
     assert torch.equal(own[other], before[0]) and torch.equal(own[name], before[1])
-
-
-STRANGE_TENSORS = strange_tensors()
-ODD = {"a row": lambda t: t[:1], "one more axis": lambda t: t[None], "whole numbers": lambda t: t.long()}
-ODD |= {"complex": lambda t: t.to(torch.complex64), "None": lambda t: None, "a list": lambda t: [1.0]}
-ODD |= {"longdouble": lambda t: np.ones(t.shape, np.longdouble), "a dict": lambda t: {"a": t}}
-ODD |= {name: lambda t, name=name: STRANGE_TENSORS[name] for name in STRANGE_TENSORS}
-
-
-@pytest.mark.parametrize("library", LOADERS)
-@pytest.mark.parametrize("how", ODD)
-def test_one_odd_tensor_and_nothing_is_taken(library, how):
-    (load, name), model = LOADERS[library], tiny()
-    with refused("state_dict: ", model, error=(TypeError, ValueError)):
-        load(model, written(library) | {name: ODD[how](written(library)[name])})
-
-
-@pytest.mark.parametrize("library", LOADERS)
-def test_what_is_no_state_dict_is_refused(library):
-    (load, name), model, state = LOADERS[library], tiny(), written(library)
-    missing = {key: tensor for key, tensor in state.items() if key != name}
-    odd = [None, [*state.items()], {}, missing, state | {"more.weight": torch.ones(2)}, state | {3: torch.ones(2)}]
-    for wrong in [*odd, {"model": state, "epoch": 3}, {"param_groups": [], "state": {}}]:
-        with refused("state_dict: ", model, error=(TypeError, ValueError)):
-            load(model, wrong)
-
-
-@pytest.mark.parametrize("library", FOREIGN)
-def test_other_arguments_of_a_loader_are_refused_by_name(library, tmp_path):
-    (load, _), model, state = LOADERS[library], tiny(), written(library)
-    for wrong in (None, nn.Linear(2, 2), ViT, TINY, tiny().to("meta")):
-        with refused("model: ", wrong, error=(TypeError, ValueError)):
-            load(wrong, state)
-    for wrong in (3, "", "Timm", []):
-        with refused("resize: ", model, error=ValueError):
-            load(model, state, wrong)
-    nowhere(tmp_path, "")
-    for place in ("missing", "folder", "pipe", ""):
-        with refused("path: ", model, tmp_path):
-            load(model, place and tmp_path / place)
-
-
-@pytest.mark.parametrize("load", [weights.load_timm, lambda model, path: infer_config(path)], ids=["load", "infer"])
-@pytest.mark.parametrize("name", ["a torch archive with code", "a tensor", "a hole", "a web page", "an npz of words"])
-def test_a_file_of_something_else_is_named_and_changes_nothing(load, name, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "x").write_bytes(STRANGE[name])
-    with refused(r"path: '.*x' is", model := tiny(), tmp_path, error=ValueError):
-        load(model, tmp_path / "x")
-
-
-SHAPES = {"blocks.0.mlp.fc2.weight": [(16,), (1, 16), (3, 16)], "blocks.0.attn.proj.weight": [(8,), (8, 1), (8, 8, 1)]}
-SHAPES |= {"blocks.1.ls1.gamma": [(1,), (8, 1)], "reg_token": [(8,), (1, 2, 9)], "register_tokens": [(2, 8)]}
-SHAPES |= {"pos_embed": [(5, 8), (1, 7, 8), (1, 0, 8), (0, 1, 8)], "cls_token": [(1, 2, 8)]}
-
-
-@pytest.mark.parametrize(("name", "shape"), [(name, shape) for name in SHAPES for shape in SHAPES[name]])
-def test_shapes_are_compared_before_anything_is_folded(name, shape):
-    scales = {f"blocks.{i}.ls{n}.gamma": torch.full((8,), 2.0) for i in (0, 1) for n in (1, 2)}
-    with refused("state_dict: ", model := tiny(), error=ValueError):
-        weights.load_timm(model, written("timm") | scales | {name: torch.ones(shape)})
-
-
-@pytest.mark.parametrize("library", LOADERS)
-@pytest.mark.parametrize("value", [NAN, INF])
-def test_what_is_not_finite_in_a_file_is_said(library, value):
-    load, name = LOADERS[library]
-    spoilt = written(library)[name].clone()
-    spoilt[1] = value
-    with pytest.warns(UserWarning, match=f"{name}: not finite"):
-        load(tiny(), written(library) | {name: spoilt})
-
-
-@pytest.mark.parametrize(("theirs", "ours"), [(torch.float64, torch.float32), (torch.float32, torch.float16)])
-@pytest.mark.parametrize("library", LOADERS)
-def test_a_loss_of_precision_is_said_and_a_gain_is_not(library, theirs, ours):
-    load, _ = LOADERS[library]
-    with pytest.warns(UserWarning, match=f"stored in {theirs}, converted to {ours}"):
-        load(tiny().to(ours), {name: tensor.to(theirs) for name, tensor in written(library).items()})
-    with warnings.catch_warnings(record=True) as heard:
-        warnings.simplefilter("always")
-        load(tiny().double(), written(library))
-    assert not [w for w in heard if "stored in" in str(w.message)]
 
 
 @pytest.mark.parametrize("library", FOREIGN)
@@ -158,25 +215,3 @@ def test_a_state_dict_of_anything_is_taken_whole_or_not_at_all(library, count):
                 given = sum(torch.as_tensor(value).detach().double().sum().item() for value in state.values())
                 taken = sum(tensor.double().sum().item() for tensor in model.state_dict().values())
                 assert taken == pytest.approx(given, rel=1e-3, abs=0.5)
-
-
-ODD_STATES = [None, 3, [], {}, STATE, {3: torch.ones(2)}, {"a": 3}, torch.ones(2), {"pos_embed": None}]
-
-
-@pytest.mark.parametrize("state", ODD_STATES, ids=lambda state: str(state)[:20])
-def test_no_config_is_read_off_what_is_no_state_dict(state):
-    with refused("state_dict: ", error=(TypeError, ValueError)):
-        infer_config(state)
-
-
-@pytest.mark.parametrize("library", FOREIGN)
-def test_no_config_is_read_off_odd_shapes_or_a_missing_file(library, tmp_path):
-    state = written(library)
-    positions = next(name for name in state if "pos" in name)
-    patches = next(name for name, tensor in state.items() if tensor.ndim == 4)
-    shapes = [(positions, (5, 8)), (positions, (1, 7, 8)), (positions, (1, 0, 8)), (patches, ()), (patches, (8, 3))]
-    for name, shape in shapes:
-        with refused("state_dict: ", error=ValueError):
-            infer_config(state | {name: torch.ones(shape)})
-    with refused("path: ", tmp_path, error=FileNotFoundError):
-        infer_config(tmp_path / "missing")

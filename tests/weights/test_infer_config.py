@@ -41,14 +41,20 @@ def test_what_the_shapes_show_is_read(changes, tmp_path):
         assert changed(infer_config(tmp_path / "ours.safetensors"), num_heads=3) == config
 
 
+@pytest.mark.filterwarnings("ignore:num_heads=")
 def test_patches_that_form_no_square_are_refused():
     with pytest.raises(ValueError, match=r"^state_dict: 19 positions are no square of patches"):
         infer_config(timm_model((24, 48)).state_dict())
     with pytest.raises(ValueError, match=r"^state_dict: no library writes a plain ViT with the names \['x'\]"):
         infer_config({"x": torch.zeros(2)})
-    state = weights.to_timm(new()) | {"pos_embed": torch.zeros(3)}
-    with pytest.raises(ValueError, match=r"^state_dict: not to be recognised"):
-        infer_config(state)
+    state = weights.to_timm(new())
+    odd = [("pos_embed", (3,)), ("pos_embed", (17, 24)), ("patch_embed.proj.weight", ()), ("cls_token", (24,))]
+    for name, shape in odd:
+        with pytest.raises(ValueError, match=rf"^state_dict: not to be recognised: {name}: expected \(\w+ .*\), got "):
+            infer_config(state | {name: torch.zeros(shape)})
+    for n in (0, 7):
+        with pytest.raises(ValueError, match=rf"^state_dict: {n} positions are no square of patches"):
+            infer_config(state | {"pos_embed": torch.zeros(1, n, 24)})
 
 
 HEADS = {

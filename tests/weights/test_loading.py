@@ -267,3 +267,24 @@ def test_a_notebooks_own_classes_are_filled_as_ours():
     silent(weights.load_timm, mine, theirs.state_dict())
     exported = weights.to_timm(mine)
     assert all(torch.equal(exported[name], tensor) for name, tensor in theirs.state_dict().items())
+
+
+@pytest.mark.parametrize("prefix", ["module.", "_orig_mod.", "module._orig_mod.", "_orig_mod.module."])
+def test_prefixes_of_wrappers_are_taken_off_and_said(prefix):
+    model = new()
+    state = weights.to_timm(model)
+    prefixed = {prefix + name: tensor for name, tensor in state.items()} | {"n_averaged": torch.tensor(3)}
+    assert infer_config(prefixed) == infer_config(state)
+    words = rf"the prefix '{prefix.split('.')[0]}\.' is taken off"
+    again = loud(words, weights.load_timm, new(changed()), prefixed)
+    assert same_numbers(model, again)
+
+
+def test_a_jax_checkpoints_other_entries_are_left_and_said():
+    arrays = jax_arrays(SMALL, big=False, prefix="opt/target/") | {"opt/state/step": jax_arrays(SMALL, False)["cls"]}
+    words = r"^the prefix 'opt/target/' is taken off \(left out: 1 outside it\)$"
+    loud(words, weights.load_jax, new(changed(gelu="tanh")), arrays)
+    towers = jax_arrays(SMALL, big=True, prefix="params/img/")
+    towers |= {f"params/{name}": towers["params/img/cls"] for name in ("txt/kernel", "t")}
+    words = r"^the prefix 'params/img/' is taken off \(left out: 2 outside it\)$"
+    loud(words, weights.load_jax, new(changed(gelu="tanh")), towers)

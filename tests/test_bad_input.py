@@ -1,0 +1,328 @@
+"""What no path, file, model or tensor can be, given to all that take one: it is named, and nothing else changes."""
+
+import argparse
+import functools
+import io
+import json
+import os
+import pickle
+import random
+import socket
+import struct
+import warnings
+import zipfile
+
+import numpy as np
+import pytest
+import safetensors.torch
+import torch
+from torch import nn
+
+from tests.border import IMAGES, LABELS, TINY, refused, tiny
+from tests.broken_files import FEW_OR_MANY, anything, damages, strange_tensors
+from vit_tutorial import ViT, files, weights
+from vit_tutorial.train import Recipe, evaluate, fit
+from vit_tutorial.train.finetune import probe
+from vit_tutorial.weights.infer_config import infer_config
+
+RECIPE = Recipe(epochs=1, batch_size=8)
+CHECKPOINT = "checkpoint.safetensors"
+GOOD = {"a": torch.ones(2)}
+STATE = {"a.weight": torch.arange(240.0).reshape(20, 12), "b": torch.ones(7, dtype=torch.float16)}
+
+
+def go_on(folder):
+    return fit(tiny(), IMAGES, LABELS, RECIPE, folder=folder)
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    """The current folder, so that code in a file would leave its mark where the test looks."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+# --- paths ---
+
+READ = r"path: (there is no file|no file can be called)|File name too long"
+WRITTEN = r"path: (.* could not be written, what was there is untouched: |no file can be called)"
+TAKERS = {
+    "files.read": (files.read, READ),
+    "weights.load": (weights.load, READ),
+    "load_timm": (lambda path: weights.load_timm(tiny(), path), READ),
+    "infer_config": (infer_config, READ),
+    "files.write": (lambda path: files.write(path, b"x"), WRITTEN),
+    "files.save": (lambda path: files.save(path, GOOD, {}), WRITTEN),
+    "weights.save": (lambda path: weights.save(tiny(), path), WRITTEN),
+    "fit": (go_on, r"^folder: |Errno \d+\] .*: '"),
+}
+NOWHERE = ["", "folder", "pipe", "socket", "loop", "dangling", "below/x", "missing/x", "NUL\0", "\ud800", "x" * 300]
+MADE = {taker: ["dangling"] for taker, (_, words) in TAKERS.items() if words == WRITTEN}
+MADE |= {"fit": ["folder", "dangling", "missing/x"]}
+
+
+@pytest.mark.parametrize("taker", TAKERS)
+def test_what_is_no_path_is_refused(taker, here):
+    for wrong in (0, False, b"bytes", [], torch.ones(2), *[None] * (taker != "fit")):
+        words = rf"^\w+: expected (a path|names with tensors), got {type(wrong).__name__}$"
+        with refused(words, here, error=TypeError):
+            TAKERS[taker][0](wrong)
+
+
+@pytest.mark.parametrize("taker", TAKERS)
+def test_a_path_at_which_no_file_can_be_is_named(taker, here):
+    (here / "folder").mkdir()
+    (here / "below").write_bytes(b"x")
+    os.mkfifo("pipe")
+    (here / "loop").symlink_to("loop")
+    (here / "dangling").symlink_to("nowhere/else")
+    with socket.socket(socket.AF_UNIX) as made:
+        made.bind("socket")
+    call, words = TAKERS[taker]
+    for name in [name for name in NOWHERE if name not in MADE.get(taker, [])]:
+        with refused(words, here):
+            call(name)
+
+
+# --- models ---
+
+MODELS = {"None": None, "a layer": nn.Linear(2, 2), "the class": ViT, "a config": TINY, "on meta": tiny().to("meta")}
+USERS = {
+    "fit": lambda model: fit(model, IMAGES, LABELS, RECIPE),
+    "evaluate": lambda model: evaluate(model, IMAGES, LABELS),
+    "probe": lambda model: probe(model, IMAGES, LABELS),
+    "load_timm": lambda model: weights.load_timm(model, weights.to_timm(tiny())),
+    "weights.save": lambda model: weights.save(model, "x"),
+}
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("user", USERS)
+def test_what_is_no_model_is_named(user, model, here):
+    (here / "x").write_bytes(b"old")
+    words = "^tensors: " if (user, model) == ("weights.save", "on meta") else "^model: (expected a ViT|its parameters)"
+    with refused(words, MODELS[model], here, error=(TypeError, ValueError)):
+        USERS[user](MODELS[model])
+
+
+# --- files that are read ---
+
+
+class Code:
+    """Unpickled, it makes the folder `ran`."""
+
+    def __reduce__(self):
+        return os.mkdir, ("ran",)
+
+
+def torch_file(thing, **options) -> bytes:
+    torch.save(thing, file := io.BytesIO(), **options)
+    return file.getvalue()
+
+
+def npz(**arrays) -> bytes:
+    np.savez(file := io.BytesIO(), **arrays)
+    return file.getvalue()
+
+
+def npy(array) -> bytes:
+    np.save(file := io.BytesIO(), array)
+    return file.getvalue()
+
+
+def archive(entries: dict[str, bytes], kind=zipfile.ZIP_STORED) -> bytes:
+    with zipfile.ZipFile(file := io.BytesIO(), "w", kind) as made:
+        for name, content in entries.items():
+            made.writestr(name, content)
+    return file.getvalue()
+
+
+def with_code_inside() -> bytes:
+    """PyTorch's own archive, its pickle exchanged."""
+    with zipfile.ZipFile(io.BytesIO(torch_file(GOOD))) as whole:
+        entries = {name: whole.read(name) for name in whole.namelist()}
+    return archive({name: pickle.dumps(Code(), 2) if name.endswith("data.pkl") else e for name, e in entries.items()})
+
+
+def headed(header, data: bytes = bytes(16)) -> bytes:
+    """A safetensors file with this header."""
+    text = header if isinstance(header, bytes) else json.dumps(header).encode()
+    return struct.pack("<Q", len(text)) + text + data
+
+
+def entry(**changes) -> bytes:
+    return headed({"a": {"dtype": "F32", "shape": [4], "data_offsets": [0, 16]} | changes})
+
+
+OLD = {"_use_new_zipfile_serialization": False}
+BOMB = archive({f"{n}.npy": npy(np.zeros(3_000_000, "f4")) for n in range(4)}, zipfile.ZIP_DEFLATED)  # 47 kB
+ASKS, BEGINS, DAMAGED = (
+    "may hold code and is not opened: it asks for ",
+    "but a text that begins ",
+    "truncated(,| or) damaged",
+)
+STRANGE = {  # what is in a file, and what is said of it
+    "a pickle with code": (pickle.dumps({"a": Code()}, 2), f"{ASKS}posix.mkdir$"),
+    "a newer pickle with code": (pickle.dumps({"a": Code()}, 4), f"{ASKS}objects$"),
+    "an oldest pickle with code": (pickle.dumps({"a": Code()}, 0), BEGINS),
+    "a torch archive with code": (torch_file({"a": Code()}), f"{ASKS}posix.mkdir$"),
+    "an old torch file with code": (torch_file({"a": Code()}, **OLD), f"{ASKS}posix.mkdir$"),
+    "another pickle in a torch archive": (with_code_inside(), f"{ASKS}posix.mkdir$"),
+    "an npz with code": (npz(a=np.array([Code()], dtype=object)), f"{ASKS}objects$"),
+    "an npy with code": (npy(np.array([Code()], dtype=object)), DAMAGED),
+    "a pickle that calls itself npy": (archive({"a.npy": pickle.dumps({"a": Code()})}), "'a' is no array of numbers"),
+    "a path out of a zip": (archive({"../ran": b"x"}), DAMAGED),
+    "a tensor": (torch_file(torch.ones(3)), "expected names with tensors, got Tensor"),
+    "a list": (torch_file([torch.ones(3)]), "expected names with tensors, got list"),
+    "options alone": (torch_file(argparse.Namespace(lr=0.1)), "expected names with tensors, got Namespace"),
+    "a zip that unpacks to a thousand times its size": (BOMB, "it would grow to 48000512 bytes"),
+    "an npz with a text": (archive({"a.npy": b"hello"}), "'a' is no array of numbers"),
+    "an npz with a short array": (archive({"a.npy": npy(np.ones(9))[:-8]}), DAMAGED),
+    "an npz of words": (npz(a=np.array(["x", "y"])), "'a' is no array of numbers"),
+    "an empty zip": (archive({}), DAMAGED),
+    "a PNG": (b"\x89PNG\r\n\x1a\n" + bytes(80), DAMAGED),
+    "a web page": (b"\n <!DOCTYPE html><html>" * 9, "a web page, saved under this name"),
+    "a git-lfs pointer": (b"version https://git", f"{BEGINS}'version https://git'"),
+    "an answer in JSON": (b'{"error": "Repository not found"}', f'{BEGINS}.{{"error": "Repository'),
+    "a text in UTF-8": (("Nicht da: " + "ä" * 80).encode("utf-8-sig"), f"{BEGINS}'Nicht da: ä"),
+    "nothing": (b"", "but truncated or damaged, 0 bytes are left"),
+    "a pickle's first byte": (b"\x80", DAMAGED),
+    "a zip's first bytes": (b"PK\x03\x04", DAMAGED),
+    "a header that ends beyond the file": (struct.pack("<Q", 10_000) + b"{}", DAMAGED),
+    "a header without end": (b"\xff" * 8 + b"{}", DAMAGED),
+    "a header that is no JSON": (headed(b"{nothing}"), DAMAGED),
+    "a header that is not UTF-8": (headed(b'{"\xff\xfe": 1}'), DAMAGED),
+    "a header of a hundred thousand braces": (headed(b'{"a":' * 100_000), DAMAGED),
+    "an unknown dtype": (entry(dtype="F37"), DAMAGED),
+    "offsets back to front": (entry(data_offsets=[16, 0]), DAMAGED),
+    "offsets beyond the end": (entry(data_offsets=[0, 64]), DAMAGED),
+    "a hole": (entry(shape=[2], data_offsets=[8, 16]), DAMAGED),
+    "a shape that does not fit": (entry(shape=[5]), DAMAGED),
+    "an endless shape": (entry(shape=[2**62, 4]), DAMAGED),
+    "texts that are a list": (headed({"__metadata__": [1]}, b""), DAMAGED),
+    "bytes left over": (entry() + bytes(16), DAMAGED),
+}
+READERS = {name: call for name, (call, words) in TAKERS.items() if words == READ} | {
+    "fit": lambda path: go_on(path.parent)
+}
+
+
+@pytest.mark.parametrize("name", STRANGE)
+def test_what_is_no_file_of_tensors_is_named_and_not_run(name, here, recwarn):
+    content, words = STRANGE[name]
+    (here / CHECKPOINT).write_bytes(content)
+    for call in READERS.values():
+        with refused(rf"^path: '.*{CHECKPOINT}' is .*{words}", here, error=ValueError) as failed:
+            call(here / CHECKPOINT)
+        assert failed.value.__suppress_context__  # PyTorch's message advises to open it all the same
+    assert not recwarn
+
+
+@functools.cache
+def good() -> dict[str, bytes]:
+    """The same tensors in each kind of file."""
+    arrays = {name: tensor.numpy() for name, tensor in STATE.items()}
+    pickled = {"zip": torch_file(STATE), "old": torch_file(STATE, **OLD)}
+    return pickled | {"safetensors": safetensors.torch.save(STATE), "npz": npz(**arrays)}
+
+
+@pytest.mark.parametrize("kind", good())
+def test_a_file_of_tensors_is_neither_a_model_nor_a_checkpoint(kind, here):
+    (here / CHECKPOINT).write_bytes(good()[kind])
+    for reader, words in {"weights.load": "holds no config", "fit": "is no checkpoint of a run"}.items():
+        with refused(rf"^path: '.*{CHECKPOINT}' {words}", here, error=ValueError):
+            READERS[reader](here / CHECKPOINT)
+
+
+@pytest.mark.parametrize("kind", good())
+def test_a_file_that_ends_too_early_is_named_wherever_it_was_cut(kind, here):
+    content = good()[kind]
+    for keep in (*range(0, len(content) - 1, 97), 1, 3, 5):
+        (here / "x").write_bytes(content[:keep])
+        with refused(rf"^path: 'x' is .*({DAMAGED}|{ASKS})", here, error=ValueError):
+            files.read("x")
+
+
+@FEW_OR_MANY
+@pytest.mark.parametrize("kind", [*good(), "any"])
+def test_damaged_files_of_others_and_any_bytes_are_read_or_named(kind, count, here):
+    chance, path = random.Random(0), here / "x"
+    starts = [b"", b"PK\x03\x04", b"\x80\x02", b"\x40" + bytes(7) + b"{"]
+    anyhow = [chance.choice(starts) + chance.randbytes(chance.randrange(300)) for _ in range(count)]
+    for content in anyhow if kind == "any" else damages(good()[kind], count):
+        path.write_bytes(content)
+        try:  # other people's files have no checksum: what is still one is read
+            tensors, texts = files.read(path)
+            assert isinstance(tensors, dict) and all(isinstance(text, str) for pair in texts.items() for text in pair)
+        except ValueError as error:
+            assert "path: " in str(error)
+        assert [*here.iterdir()] == [path] and path.read_bytes() == content
+
+
+OURS = {  # how a file of ours is written, and read
+    "tensors": (lambda path: files.save(path, STATE, {"text": "é"}), files.read),
+    "model": (lambda path: weights.save(tiny(), path), weights.load),
+    "checkpoint": (lambda path: go_on(path.parent), lambda path: go_on(path.parent)),
+}
+
+
+@FEW_OR_MANY
+@pytest.mark.parametrize("kind", OURS)
+def test_damage_to_a_file_of_ours_is_always_seen(kind, count, here):
+    write, read = OURS[kind]
+    write(path := here / CHECKPOINT)
+    whole = path.read_bytes()
+    flipped = [bytearray(whole) for _ in range(3)]
+    for content, place in zip(flipped, (-1, -99, len(whole) // 2), strict=True):
+        content[place] ^= 16
+    for content in [*flipped, *damages(whole, count, files.CHECKSUM.encode())]:  # without its name a sum is none
+        path.write_bytes(content)
+        with refused(r"path: .*(damaged|truncated|holds no config|is no checkpoint)", here, error=ValueError):
+            read(path)
+
+
+# --- files that are written ---
+
+UNFIT = {"None": None, "a list": [], "nothing": {}, "one tensor": torch.ones(2), "an array": {"a": np.ones(2)}}
+UNFIT |= {
+    "None for a tensor": {"a": None},
+    "a dict for a tensor": {"a": GOOD},
+    "a number for a name": {1: torch.ones(2)},
+}
+UNFIT |= {"safetensors' own name": {"__metadata__": torch.ones(2)}, "a lone surrogate": {"\ud800": torch.ones(2)}}
+UNFIT |= {name: GOOD | {"b": tensor} for name, tensor in strange_tensors().items()}
+UNSAVED = [pytest.param(tensors, {}, id=name) for name, tensors in UNFIT.items()]
+TEXTS = [None, 3, {"a": 1}, {1: "a"}, {"a": b"x"}, {"a": "\ud800"}]
+UNSAVED += [pytest.param(GOOD, texts, id=f"texts {texts!a}") for texts in TEXTS]
+
+
+@pytest.mark.parametrize(("tensors", "texts"), UNSAVED)
+def test_what_no_file_can_hold_leaves_the_old_one(tensors, texts, here):
+    files.save("x", GOOD, {})
+    with refused("^tensors: 'x' cannot hold them: ", here, error=ValueError):
+        files.save("x", tensors, texts)
+
+
+def test_what_is_no_bytes_leaves_the_old_file(here):
+    (here / "x").write_bytes(b"old")
+    for content in (None, "text", 3, [1]):
+        with refused("bytes", here, error=TypeError):
+            files.write("x", content)
+
+
+@FEW_OR_MANY
+def test_save_keeps_what_it_takes_and_names_what_it_refuses(count, here):
+    chance = random.Random(0)
+    for _ in range(count):
+        tensors = {f"{chance.random()}": anything(chance, (2, 3)) for _ in range(chance.randrange(4))}
+        (here / "x").write_bytes(b"old")
+        try:
+            with warnings.catch_warnings(action="ignore"):
+                files.save(here / "x", tensors, {})
+        except ValueError as error:
+            assert "tensors: " in str(error) and (here / "x").read_bytes() == b"old"
+        else:
+            found, _ = files.read(here / "x")
+            assert found.keys() == tensors.keys()
+            assert all(torch.equal(found[name], tensor.detach().resolve_conj()) for name, tensor in tensors.items())
+        assert [*here.iterdir()] == [here / "x"]
