@@ -30,12 +30,14 @@ for here, moved in zip(encoder.parameters(), there.parameters(), strict=True):
 """
 AFTERWARDS["09"] = """
 from vit_tutorial.interpret import attention_row
+from vit_tutorial.widgets import explore_block
 
 def looked_at(model):
     maps, tokens = attention_maps(model, digits[:3]), token_features(model, digits[:3])
+    attention = model.encoder.blocks[0].attention
     _ = heatmaps.overlay(digits[0], maps[0, 0, 0, 3, -49:].reshape(7, 7))
-    found = [maps, tokens, rollout(maps), attention_distance(maps, 4)]
-    found += [attention_row(model.encoder.blocks[0].attention, tokens[0], 3)]
+    _ = explore_block(attention, tokens[0, 0, 1:], digits[0], (7, 7))
+    found = [maps, tokens, rollout(maps), attention_distance(maps, 4), attention_row(attention, tokens[0], 3)]
     return found + [f(model, digits[:3], -0.4) for f in (gradient_times_input, occlusion)]
 
 here = looked_at(model)

@@ -1,6 +1,7 @@
 """Promise 5: every check accepts the right answer, names the known mistakes, and describes the unknown ones."""
 
 import importlib
+import math
 
 import pytest
 import torch
@@ -10,18 +11,100 @@ from IPython.utils.capture import capture_output
 from torch import nn
 
 import vit_tutorial as vt
-from tests.checks.broken import subclass
 from tests.checks.right import RIGHT, typed
-from tests.checks.wrong_answers import MISTAKES
 from vit_tutorial import checks
 from vit_tutorial.checks import mistakes
 from vit_tutorial.checks.observe import numbers
+from vit_tutorial.checks.seal import borrowed
 
-# --- wrong classes: the package's, with another forward or other parameters ---
+
+def subclass(base, forward=None, init=None):
+    """`base` with another forward, and with `init(self)` after its own constructor."""
+    base = typed(base) if borrowed(base) else base
+
+    class Wrong(base):
+        def __init__(self, *args):
+            super().__init__(*args)
+            if init:
+                init(self)
+
+    if forward:
+        Wrong.forward = forward
+    return Wrong
 
 
-@pytest.mark.parametrize(("number", "name", "wrong", "words"), sorted(MISTAKES, key=lambda row: row[1]))
-def test_a_known_mistake_is_named(number, name, wrong, words, capsys):
+def scaled_after_the_softmax(self, x):
+    q, k, v = self.qkv(x).reshape(*x.shape[:2], 3, self.num_heads, -1).permute(2, 0, 3, 1, 4)
+    mixed = (q @ k.mT).softmax(-1) * q.shape[-1] ** -0.5 @ v
+    return self.out(mixed.transpose(1, 2).reshape(x.shape))
+
+
+def plain_token(self):
+    shape = self.token.shape
+    del self.token
+    self.token = torch.zeros(shape)
+
+
+def batched_token(self):
+    self.token = nn.Parameter(torch.zeros(2, 1, self.token.shape[-1]))
+
+
+def one_position(self):
+    self.embedding = nn.Parameter(torch.zeros(1, 1, self.embedding.shape[-1]))
+
+
+def one_norm(self):
+    self.norm = self.norm1
+    del self.norm1, self.norm2
+
+
+def repeated_pairs_once(labels, predictions, C):
+    matrix = torch.zeros(C, C, dtype=torch.int64)
+    matrix[labels, predictions] += 1
+    return matrix
+
+
+def columns_divided(maps):
+    reached = torch.eye(maps.shape[-1])
+    for layer in maps:
+        fused = layer.max(1).values + torch.eye(maps.shape[-1])
+        reached = torch.matmul(fused / fused.sum(dim=-1), reached)
+    return reached
+
+
+def probabilities(self, x):
+    return typed(vt.ClassificationHead).forward(self, x).softmax(1)
+
+
+def eight_heads(rows, num_heads):
+    parts = [head.chunk(3) for head in rows.view(8, -1, *rows.shape[1:])]
+    return torch.cat([torch.cat(part) for part in zip(*parts, strict=True)])
+
+
+def misspelled(q, k, v, mask):
+    return (q @ k.mT).mask_fill(~mask, -math.inf).softmax(-1) @ v
+
+
+NAMED = [  # known mistakes in other words than the tables'
+    ("multi_head_attention", subclass(vt.MultiHeadAttention, scaled_after_the_softmax), "after the softmax"),
+    ("attention", lambda q, k, v: (q @ k.mT).softmax(-2) @ v, "(not scaled.*columns sum|columns sum.*not scaled)"),
+    ("normalise", lambda x: x.view(3, *x.shape[:2]) / 127.5 - 1, "mixes the colours"),
+    ("cls_token", subclass(vt.ClsToken, init=plain_token), "never trains"),
+    ("cls_token", subclass(vt.ClsToken, init=batched_token), "batch size in it"),
+    ("position_embedding", subclass(vt.PositionEmbedding, init=one_position), r"one position|has shape \(1, 1, 6\)"),
+    ("encoder_block", subclass(vt.EncoderBlock, init=one_norm), "serves both sub-layers|`norm1`"),
+    ("masked_attention", misspelled, "`masked_fill`"),
+    ("head", subclass(vt.ClassificationHead, probabilities), "1.4612"),
+    ("confusion_matrix", repeated_pairs_once, "repeated pairs count once"),
+    ("rollout", columns_divided, "without keepdim=True divides the columns"),
+    ("parameter_groups", lambda m, d: [{"params": [*m.parameters()], "weight_decay": d}], "everything decays"),
+    ("rows_by_head", eight_heads, "number of heads is fixed.*your code stopped"),
+    ("timm_name", lambda n: RIGHT["timm_name"](n).replace("attn.proj", "attn.out"), "is `proj`, not `out`"),
+]
+
+
+@pytest.mark.parametrize(("name", "wrong", "words"), NAMED)
+def test_a_known_mistake_is_named(name, wrong, words, capsys):
     with pytest.raises(AssertionError, match=words):
         getattr(checks, name)(wrong)
     assert capsys.readouterr().out in ("", mistakes.LOOKING)  # nothing is called right first
@@ -69,7 +152,7 @@ UNNAMED = [  # what no table holds, and what can be said of it
     ),
     ("mlp", subclass(vt.MLP, lambda s, x: -typed(vt.MLP).forward(s, x)), "-1 times|sign"),
     ("mlp", subclass(vt.MLP, init=lambda s: s.register_parameter("gain", nn.Parameter(torch.ones(1)))), "`gain`"),
-    ("vit", subclass(vt.ViT, lambda s, x: typed(vt.ViT).forward(s, x.flip(-1))), "100% of the numbers differ"),
+    ("mlp", subclass(vt.MLP, lambda s, x: typed(vt.MLP).forward(s, x.flip(-1))), "100% of the numbers differ"),
     ("count_parameters", lambda c: RIGHT["count_parameters"](c) + 7, "expected 18271, got 18278"),
     ("count_macs", lambda c: RIGHT["count_macs"](c) + 1, "differs from the expected one by 1"),
     ("rollout", lambda m: m[0], "expected shape|one layer"),

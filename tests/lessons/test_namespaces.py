@@ -19,7 +19,7 @@ from tests.reference import with_noise
 from tools.lesson import LESSONS, built_in
 from vit_tutorial import checks, interpret, train, weights
 from vit_tutorial.train.finetune import probe
-from vit_tutorial.widgets import explore_block, explore_model
+from vit_tutorial.widgets import explore_block
 
 KEPT = ast.Import | ast.ImportFrom | ast.FunctionDef | ast.ClassDef
 
@@ -121,7 +121,6 @@ def test_lesson_07s_model_goes_where_the_packages_goes(mine, tmp_path):
     for look in (interpret.gradient_times_input, interpret.occlusion):
         torch.testing.assert_close(look(model, images, 0.0), look(ours, images, 0.0))
     torch.testing.assert_close(interpret.token_features(model, images), interpret.token_features(ours, images))
-    assert explore_model(model, images[0]).layers == 2
     weights.save(model, tmp_path / "mine.safetensors")
     torch.testing.assert_close(weights.load(tmp_path / "mine.safetensors")(images), model(images))
 

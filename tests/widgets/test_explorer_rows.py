@@ -14,51 +14,44 @@ from torch import nn
 from traitlets import TraitError
 
 from tests.border import INSIDE
-from vit_tutorial import MultiHeadAttention, ViT, ViTConfig, data, heatmaps, interpret
-from vit_tutorial.widgets import AttentionExplorer, explore_block, explore_model
+from vit_tutorial import MultiHeadAttention, data, heatmaps
+from vit_tutorial.widgets import AttentionExplorer, explore_block
 
-CONFIGS = [
-    ViTConfig(16, 4, 3, 5, 24, 3, 3, 48),
-    ViTConfig((8, 12), 4, 1, 4, 16, 2, 2, 24, pool="mean"),
-    ViTConfig(14, 7, 1, 10, 8, 1, 1, 8, dropout=0.5, attention_dropout=0.5),
-]
+GRIDS = [((4, 4), 3, 3), ((2, 3), 1, 2), ((2, 2), 1, 1)]  # rows and columns, channels, heads
 
 
-def model_and_image(config: ViTConfig) -> tuple[ViT, torch.Tensor]:
-    model = ViT(config)
-    for parameter in model.parameters():
-        nn.init.normal_(parameter, std=0.3)
-    return model, torch.randn(config.in_channels, *config.size)
+def block_and_tokens(grid, channels, heads) -> tuple[MultiHeadAttention, torch.Tensor, torch.Tensor]:
+    tokens = torch.randn(grid[0] * grid[1], 8 * heads)
+    return MultiHeadAttention(8 * heads, heads), tokens, torch.randn(channels, 4 * grid[0], 4 * grid[1])
 
 
 def sent(explorer: AttentionExplorer) -> tuple[np.ndarray, np.ndarray]:
     return np.frombuffer(explorer.row, "f4"), np.frombuffer(explorer.colours, "u1").reshape(-1, 4)
 
 
-@pytest.mark.parametrize("config", CONFIGS)
-def test_it_sends_the_row_of_the_map_and_the_colours_of_the_overlay(config):
-    model, image = model_and_image(config)
-    explorer = explore_model(model, image)
-    maps = interpret.attention_maps(model, image[None])
-    explorer.layer, explorer.head, explorer.patch = config.depth, config.num_heads, 3
-    n = config.grid[0] * config.grid[1]
-    expected = maps[-1, 0, -1, 3 + config.num_tokens - n, -n:]
+@pytest.mark.parametrize(("grid", "channels", "heads"), GRIDS)
+def test_it_sends_the_row_of_the_map_and_the_colours_of_the_overlay(grid, channels, heads):
+    attention, tokens, image = block_and_tokens(grid, channels, heads)
+    explorer = explore_block(attention, tokens, image, grid)
+    explorer.head, explorer.patch = heads, 3
+    expected = attention.weights(tokens[None])[0, -1, 3].detach()
     row, colours = sent(explorer)
-    assert (row == expected.numpy()).all() and explorer.shown == 3
-    assert abs(colours / 255 - heatmaps.glow(expected.reshape(config.grid)).reshape(n, 4)).max() < 0.003
-    for name, value in [("layer", 0), ("layer", config.depth + 1), ("head", 99), ("patch", -1), ("patch", 999)]:
+    torch.testing.assert_close(torch.tensor(row), expected)
+    assert explorer.shown == 3
+    assert abs(colours / 255 - heatmaps.glow(expected.reshape(grid)).reshape(-1, 4)).max() < 0.003
+    for name, value in [("head", 0), ("head", heads + 1), ("head", 99), ("patch", -1), ("patch", 999)]:
         with pytest.raises(ValueError, match=rf"{name}: expected \d to \d+, got {value}"):
             setattr(explorer, name, value)
 
 
-@pytest.mark.parametrize("state", [{"patch": -1}, {"patch": 999}, {"layer": 0}, {"head": 9}, {"layer": 2, "patch": -1}])
+@pytest.mark.parametrize("state", [{"patch": -1}, {"patch": 999}, {"head": 9}, {"head": 2, "patch": -1}])
 def test_what_a_page_sends_out_of_range_is_taken_back(state):
-    explorer = explore_model(*model_and_image(CONFIGS[0]))
-    before = explorer.patch, explorer.layer, explorer.head, explorer.shown, explorer.row
-    with pytest.raises(TraitError, match=r"(patch|layer|head): expected \d+ to \d+, got"):
+    explorer = explore_block(*block_and_tokens(*GRIDS[0]), GRIDS[0][0])
+    before = explorer.patch, explorer.head, explorer.shown, explorer.row
+    with pytest.raises(TraitError, match=r"(patch|head): expected \d+ to \d+, got"):
         explorer.set_state(state)
-    assert (explorer.patch, explorer.layer, explorer.head, explorer.shown, explorer.row) == before
-    explorer.layer = 2
+    assert (explorer.patch, explorer.head, explorer.shown, explorer.row) == before
+    explorer.head = 2
     assert explorer.shown == 0
 
 
@@ -77,18 +70,17 @@ def test_the_real_block_computes_rows_when_asked():
     assert explorer._repr_mimebundle_()[0]["image/png"]  # 64 rows over a picture of 30: it is enlarged first
 
 
-@pytest.mark.parametrize("config", CONFIGS)
-def test_where_no_widget_runs_it_is_a_picture_with_words(config):
-    model, image = model_and_image(config)
-    explorer, open_before = explore_model(model, image, "A test"), plt.get_fignums()
+@pytest.mark.parametrize(("grid", "channels", "heads"), GRIDS)
+def test_where_no_widget_runs_it_is_a_picture_with_words(grid, channels, heads):
+    explorer = explore_block(*block_and_tokens(grid, channels, heads), grid, "A test")
+    open_before = plt.get_fignums()
     bundle, metadata = explorer._repr_mimebundle_()
-    where = "layer 1, head 1" if config.depth > 1 else "head 1"  # of a single layer there is nothing to say
-    assert bundle["text/plain"] == metadata["image/png"]["alt"] == f"A test: what patch 0 looks at in {where}."
+    assert bundle["text/plain"] == metadata["image/png"]["alt"] == "A test: what patch 0 looks at in head 1."
     assert "application/vnd.jupyter.widget-view+json" in bundle and json.dumps(metadata)
     assert plt.get_fignums() == open_before  # or the notebook would show a second picture
     still = Image.open(BytesIO(base64.b64decode(bundle["image/png"])))
     live = Image.open(BytesIO(base64.b64decode(explorer.picture.split(",")[1])))
-    row = torch.tensor(sent(explorer)[0]).reshape(config.grid)
+    row = torch.tensor(sent(explorer)[0]).reshape(grid)
     assert live.size == still.size == (explorer.width, explorer.height) and max(live.size) == 448
     assert abs(np.asarray(still) / 255 - heatmaps.overlay(live, row, (0, 0))).max() < 0.005
 
@@ -105,14 +97,13 @@ def test_a_grid_is_of_whole_numbers():
 
 
 def test_nonsense_is_not_shown():
-    (model, image), tokens = model_and_image(CONFIGS[0]), torch.ones(16, 24)
-    block = model.encoder.blocks[0].attention
-    for odd in (None, "text", image * math.nan, image[0], image[None], image[:2], image.double()):
+    block, tokens, image = block_and_tokens(*GRIDS[0])
+    for odd in (None, "text", image * math.nan, image[None], image[:2]):
         with pytest.raises(INSIDE):
-            explore_model(model, odd)
-    for odd in (None, nn.Linear(2, 2), block):
+            explore_block(block, tokens, odd, (4, 4))
+    for odd in (None, nn.Linear(2, 2)):
         with pytest.raises(INSIDE):
-            explore_model(odd, image)
+            explore_block(odd, tokens, image, (4, 4))
     for odd in (None, [[1.0]], tokens[:3], tokens[None], tokens[:, :3], tokens.double(), tokens * math.nan):
         with pytest.raises(INSIDE):
             explore_block(block, odd, image, (4, 4))
@@ -124,20 +115,20 @@ def test_nonsense_is_not_shown():
         ("title", 3),
         ("patch", "0"),
         ("patch", 2.5),
-        ("layer", None),
+        ("head", None),
         ("head", math.nan),
     ):
         with pytest.raises(TraitError, match=name):
-            setattr(explore_model(model, image), name, odd)
+            setattr(explore_block(block, tokens, image, (4, 4)), name, odd)
 
 
 def test_what_would_light_up_nothing_is_refused():
-    model, image = model_and_image(CONFIGS[0])
+    block, tokens, image = block_and_tokens(*GRIDS[0])
     with pytest.raises(ValueError, match="image"):
-        explore_block(MultiHeadAttention(8, 2), torch.randn(4, 8), image * math.nan, (2, 2))
-    model.encoder.blocks[0].attention.qkv.weight.data.fill_(math.nan)
+        explore_block(block, tokens, image * math.nan, (4, 4))
+    block.qkv.weight.data.fill_(math.nan)
     with pytest.raises(ValueError, match="weights: expected finite"):
-        explore_model(model, image)
+        explore_block(block, tokens, image, (4, 4))
     for row in (torch.full((4,), math.nan), -torch.rand(4)):
         with pytest.raises(ValueError, match="weights: expected finite"):
-            AttentionExplorer(image, (2, 2), 1, 1, lambda layer, head, patch, row=row: row, "t")
+            AttentionExplorer(image, (2, 2), 1, lambda head, patch, row=row: row, "t")

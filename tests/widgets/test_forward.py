@@ -1,13 +1,14 @@
 """forward.js against PyTorch, in a browser: whole and with parts left out, other sizes, half precision, files."""
 
 import base64
+from dataclasses import asdict
 
 import numpy as np
 import pytest
 import torch
 
 from tests.widgets.broken_model import shuffled, without
-from vit_tutorial import ViT, ViTConfig, data, weights
+from vit_tutorial import ViT, ViTConfig, data, files, weights
 from vit_tutorial.widgets import frame_digit
 from vit_tutorial.widgets.whole import SCALE, script
 
@@ -107,6 +108,13 @@ def test_models_of_other_sizes(page, tmp_path, half, size, P, C, classes, D, dep
     images = torch.randint(256, (3, C, size, size), dtype=torch.uint8)
     off = {"heads": [f"0.{heads - 1}"], "mlps": [depth - 1]}
     check(page, tmp_path / "model.safetensors", weights.load(tmp_path / "model.safetensors"), images, off, (0.4, 0.3))
+
+
+def test_what_a_file_does_not_say_has_its_default(page, tmp_path):
+    config = ViTConfig(embed_dim=12)
+    files.save(tmp_path / "x", ViT(config).state_dict(), {"vit_config": '{"embed_dim": 12}'})
+    read = page.evaluate("file => ViT.read(bytes(file)).config", text((tmp_path / "x").read_bytes()))
+    assert read | {"representation_size": None} == asdict(config)
 
 
 def test_the_fast_product_is_the_plain_one(page):

@@ -1,7 +1,7 @@
 """A model as a file, and back: what lesson 08 hands out."""
 
 import json
-from dataclasses import asdict, fields
+from dataclasses import asdict, replace
 from os import PathLike
 
 import torch
@@ -26,9 +26,6 @@ def load(path: str | PathLike) -> ViT:
     if "vit_config" not in texts:
         raise ValueError(f"path: {str(path)!r} holds no config, so weights.save did not write it")
     try:
-        if "registers.token" in tensors:  # the first edition kept them apart from the class token
-            both = [tensors.pop(name) for name in ("cls_token.token", "registers.token") if name in tensors]
-            tensors["cls_token.token"] = torch.cat(both, dim=1)  # (1, 1, D), (1, R, D) -> (1, 1+R, D)
         config = read_config(texts["vit_config"])
         held = sum(tensor.numel() for tensor in tensors.values())
         # before memory and time are asked for; what differs is listed below
@@ -44,15 +41,10 @@ def load(path: str | PathLike) -> ViT:
 
 
 def read_config(text: str) -> ViTConfig:
-    """The config in a file's text, also as the first edition wrote it; a wrong text raises an error of some kind."""
-    config = json.loads(text)
-    if isinstance(config["image_size"], list):  # JSON has no tuples
-        config["image_size"] = tuple(config["image_size"])
-    if config["pool"] == "mean_then_norm":  # the first edition's name
-        config |= {"pool": "mean", "norm_last": True}
-    if missing := {field.name for field in fields(ViTConfig)} - set(config):
-        raise ValueError(f"it lacks {', '.join(sorted(missing))}")
-    config = simplest(RelativeConfig(**config))
+    """The config in a file's text; a field that it lacks has its default. A wrong text raises an error of some kind."""
+    config = simplest(RelativeConfig(**json.loads(text)))
+    if isinstance(config.image_size, list):  # JSON has no tuples
+        config = replace(config, image_size=tuple(config.image_size))
     shares = [config.dropout, config.attention_dropout, traits(config)["norm_eps"]]
     counts = [config.num_heads, config.depth, config.patch_size, *config.size, config.in_channels, config.num_classes]
     counts += [config.embed_dim, config.mlp_dim]

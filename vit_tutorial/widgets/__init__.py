@@ -1,10 +1,9 @@
 """What one can move: the attention explorer, the pad that one draws a digit on, and the whole model, live."""
 
-from .explorer import AttentionExplorer, explore_block, explore_model
+from .explorer import AttentionExplorer, explore_block
 from .pad import DigitPad, draw_digit, frame_digit
 from .whole import WholeModel, show_model
 
 __all__ = [
-    "AttentionExplorer", "DigitPad", "WholeModel", "draw_digit", "explore_block", "explore_model", "frame_digit",
-    "show_model",
+    "AttentionExplorer", "DigitPad", "WholeModel", "draw_digit", "explore_block", "frame_digit", "show_model",
 ]  # fmt: skip

@@ -1,5 +1,5 @@
 // The explorer's face: a picture under its patch grid. Hover or press an arrow key to choose the query patch,
-// move a slider to choose layer and head. Python sends the row of attention and its colours; nothing leaves this page.
+// move the slider to choose a head. Python sends the row of attention and its colours; nothing leaves this page.
 function render({ model, el }) {
   const rows = model.get("rows"), columns = model.get("columns");
   const tag = (name, parent, properties) => parent.appendChild(Object.assign(document.createElement(name), properties));
@@ -13,19 +13,15 @@ function render({ model, el }) {
   picture.onload = draw;
   picture.src = model.get("picture");
 
-  for (const [name, count] of [["layer", model.get("layers")], ["head", model.get("heads")]]) {
-    const label = tag("label", box, {});
-    label.style.marginRight = "2em";
-    const slider = tag("input", label, { type: "range", min: 1, max: count, value: model.get(name), name });
-    label.prepend(name + " ");
-    const number = tag("output", label, { value: `${slider.value} of ${count}` });
-    slider.disabled = count === 1;
-    slider.addEventListener("input", () => set(name, Number(slider.value)));
-    model.on(`change:${name}`, () => {
-      slider.value = model.get(name);
-      number.value = `${slider.value} of ${count}`;
-    });
-  }
+  const heads = model.get("heads"), label = tag("label", box, { textContent: "head " });
+  const slider = tag("input", label, { type: "range", min: 1, max: heads, value: model.get("head"), name: "head" });
+  const number = tag("output", label, { value: `${slider.value} of ${heads}` });
+  slider.disabled = heads === 1;
+  slider.addEventListener("input", () => set("head", Number(slider.value)));
+  model.on("change:head", () => {
+    slider.value = model.get("head");
+    number.value = `${slider.value} of ${heads}`;
+  });
 
   function set(name, value) {
     if (model.get(name) === value) return;

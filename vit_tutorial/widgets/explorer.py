@@ -1,4 +1,4 @@
-"""Lesson 09: the attention explorer. Choose a patch with mouse or keys, a layer and a head with sliders."""
+"""Lesson 04: the attention explorer. Choose a patch with mouse or keys, and a head with a slider."""
 
 import base64
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from PIL import Image
 from torch import Tensor, nn
 
 from ..heatmaps import glow, overlay
-from ..interpret import attention_maps, attention_row
+from ..interpret import attention_row
 from ..plots import Place, as_picture
 
 
@@ -21,38 +21,38 @@ class OutOfRange(ValueError, traitlets.TraitError):
 
 
 class AttentionExplorer(anywidget.AnyWidget):
-    """A picture (C, H, W), and the weights `row(layer, head, patch)` (rows*columns) that light up over it."""
+    """A picture (C, H, W), and the weights `row(head, patch)` (rows*columns) that light up over it."""
 
     _esm = Path(__file__).with_name("explorer.js")
     _ipython_display_ = None  # ipywidgets 7 would take the static picture away
-    patch, layer, head = (traitlets.Int(n).tag(sync=True) for n in (0, 1, 1))  # to be read and set in Python, too
-    rows, columns, layers, heads, width, height = (traitlets.Int(min=1).tag(sync=True) for _ in range(6))
+    patch, head = (traitlets.Int(n).tag(sync=True) for n in (0, 1))  # to be read and set in Python, too
+    rows, columns, heads, width, height = (traitlets.Int(min=1).tag(sync=True) for _ in range(5))
     picture, title = (traitlets.Unicode().tag(sync=True) for _ in range(2))
     row, colours = (traitlets.Bytes().tag(sync=True) for _ in range(2))
     shown = traitlets.Int(0).tag(sync=True)  # the patch that `row` and `colours` belong to
 
-    def __init__(self, image: Tensor, grid: Place, layers: int, heads: int, row: Callable[..., Tensor], title: str):
+    def __init__(self, image: Tensor, grid: Place, heads: int, row: Callable[..., Tensor], title: str):
         self._weights = row
         grey = Image.fromarray((as_picture(image).mean(-1) * 255).round().astype("uint8"))
         scale = 448 / max(grey.size)
         resample = Image.Resampling.NEAREST if scale > 4 else Image.Resampling.BICUBIC
         self._picture = grey.resize([round(side * scale) for side in grey.size], resample)
-        self._limits = {"patch": (0, grid[0] * grid[1] - 1), "layer": (1, layers), "head": (1, heads)}
+        self._limits = {"patch": (0, grid[0] * grid[1] - 1), "head": (1, heads)}
         sizes = {"rows": grid[0], "columns": grid[1], "width": self._picture.width, "height": self._picture.height}
         url = f"data:image/png;base64,{_png(self._picture)}"
-        super().__init__(picture=url, title=title, layers=layers, heads=heads, **sizes)
+        super().__init__(picture=url, title=title, heads=heads, **sizes)
         self._update()
 
-    @traitlets.validate("patch", "layer", "head")
+    @traitlets.validate("patch", "head")
     def _check(self, proposal):
         low, high = self._limits[proposal["trait"].name]
         if not low <= proposal["value"] <= high:
             raise OutOfRange(f"{proposal['trait'].name}: expected {low} to {high}, got {proposal['value']}")
         return proposal["value"]
 
-    @traitlets.observe("patch", "layer", "head")
+    @traitlets.observe("patch", "head")
     def _update(self, change=None):
-        weights = self._weights(self.layer, self.head, self.patch).detach().float().cpu()
+        weights = self._weights(self.head, self.patch).detach().float().cpu()
         self._map = weights.reshape(self.rows, self.columns)
         colours = (glow(self._map) * 255).round().astype("uint8")
         with self.hold_sync():  # together, or the page would draw one with the other's
@@ -63,8 +63,7 @@ class AttentionExplorer(anywidget.AnyWidget):
         shown = super()._repr_mimebundle_(**kwargs)
         data, metadata = shown if isinstance(shown, tuple) else (shown, {})
         still = overlay(self._picture, self._map, divmod(self.patch, self.columns))
-        layer = f"layer {self.layer}, " * (self.layers > 1)
-        alt = f"{self.title}: what patch {self.patch} looks at in {layer}head {self.head}."
+        alt = f"{self.title}: what patch {self.patch} looks at in head {self.head}."
         data = dict(data or {}) | {"image/png": _png(Image.fromarray((still * 255).astype("uint8"))), "text/plain": alt}
         return data, dict(metadata) | {"image/png": {"alt": alt}}
 
@@ -75,17 +74,6 @@ def _png(picture: Image.Image) -> str:
     return base64.b64encode(file.getvalue()).decode()
 
 
-def explore_model(model: nn.Module, image: Tensor, title: str = "A picture and its patches") -> AttentionExplorer:
-    """All layers and heads of a ViT, for one image (C, H, W), the model's own size."""
-    maps = attention_maps(model, image[None])[:, 0]  # (L, 1, h, N, N) -> (L, h, N, N)
-    n = torch.Size(model.config.grid).numel()
-
-    def row(layer: int, head: int, patch: int) -> Tensor:
-        return maps[layer - 1, head - 1, patch - n, -n:]  # from the end: a class token comes first
-
-    return AttentionExplorer(image, model.config.grid, *maps.shape[:2], row, title)
-
-
 def explore_block(
     attention: nn.Module, tokens: Tensor, image: Tensor, grid: Place, title: str = "A picture and its patches"
 ) -> AttentionExplorer:
@@ -94,7 +82,7 @@ def explore_block(
     if tokens.ndim != 2 or len(grid) != 2 or min(grid) < 1 or len(tokens) != n:
         raise ValueError(f"tokens: expected ({n}, D) for grid={grid}, no class token, got {tuple(tokens.shape)}")
 
-    def row(_: int, head: int, patch: int) -> Tensor:  # when asked for: 64x64 patches have 16 million weights a head
+    def row(head: int, patch: int) -> Tensor:  # when asked for: 64x64 patches have 16 million weights a head
         return attention_row(attention, tokens[None], patch)[0, head - 1]
 
-    return AttentionExplorer(image, grid, 1, attention.num_heads, row, title)
+    return AttentionExplorer(image, grid, attention.num_heads, row, title)

@@ -1,6 +1,10 @@
 // A Vision Transformer in plain JavaScript: lesson 00 in another language, equations 1 to 4 of the paper.
 // A matrix is a Float32Array, row by row; weights have PyTorch's shape (out, in). Sums run in double precision.
 function makeViT() {
+  const DEFAULTS = { // ViTConfig's, for what a file does not say
+    image_size: 224, patch_size: 16, in_channels: 3, num_classes: 1000, embed_dim: 768, depth: 12, num_heads: 12,
+    mlp_dim: 3072, dropout: 0, attention_dropout: 0, pool: "cls", position: "learned",
+  };
   // --- a file of weights.save (lesson 08): its config, and each tensor by its name ---
   function read(bytes) {
     const buffer = bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength);
@@ -8,15 +12,13 @@ function makeViT() {
     try {
       size = Number(new DataView(buffer).getBigUint64(0, true)); // safetensors: the size of a JSON text, the text,
       entries = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 8, size))); // and all numbers behind it
-      c = JSON.parse(entries.__metadata__.vit_config);
+      c = { ...DEFAULTS, ...JSON.parse(entries.__metadata__.vit_config) };
     } catch {
       throw new Error("this file was not written by weights.save (lesson 08)");
     }
-    const sizes = ["image_size", "patch_size", "in_channels", "num_classes", "embed_dim", "depth", "num_heads"];
-    sizes.push("mlp_dim");
-    const known = [...sizes, "dropout", "attention_dropout", "pool", "position"];
-    const other = Object.keys(c).filter((name) => !known.includes(name) && c[name]);
+    const other = Object.keys(c).filter((name) => !(name in DEFAULTS) && c[name]);
     if (other.length) throw new Error(`this page reads the model of lesson 07, not one with ${other.join(", ")}`);
+    const sizes = Object.keys(DEFAULTS).filter((name) => DEFAULTS[name] > 0);
     if (!sizes.every((name) => Number.isInteger(c[name]))) throw new Error("this page reads square pictures only");
     const tensors = {};
     for (const [name, shape] of Object.entries(shapes(c))) {
