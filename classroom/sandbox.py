@@ -130,7 +130,7 @@ def held(process: psutil.Process) -> int:
 
 
 def inside() -> tuple[BinaryIO, BinaryIO]:
-    """For the module that runs in here: the pipes in and out, which nothing that it starts has."""
+    """For the module that runs in here: stdin and stdout, moved where what it starts does not inherit them."""
     pipes = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, 0), os.dup2(nothing, 1)

@@ -151,7 +151,11 @@ UNNAMED = [  # what no table holds, and what can be said of it
         r"^\w+: the argument `x` is changed in place[^()]*\([^()]*\)[^()]*$",
     ),
     ("mlp", subclass(vt.MLP, lambda s, x: -typed(vt.MLP).forward(s, x)), "-1 times|sign"),
-    ("mlp", subclass(vt.MLP, init=lambda s: s.register_parameter("gain", nn.Parameter(torch.ones(1)))), "`gain`"),
+    (
+        "cls_token",
+        subclass(vt.ClsToken, init=lambda s: s.register_parameter("gain", nn.Parameter(torch.ones(1)))),
+        "`gain`",
+    ),
     ("mlp", subclass(vt.MLP, lambda s, x: typed(vt.MLP).forward(s, x.flip(-1))), "100% of the numbers differ"),
     ("count_parameters", lambda c: RIGHT["count_parameters"](c) + 7, "expected 18271, got 18278"),
     ("count_macs", lambda c: RIGHT["count_macs"](c) + 1, "differs from the expected one by 1"),

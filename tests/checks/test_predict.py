@@ -17,8 +17,11 @@ from vit_tutorial.checks.predict import TABLES, near, plain, table
 
 SPACE = {"torch": torch, "nn": nn, "F": F, "math": math, "rearrange": rearrange, "vt": vt, "data": data}
 
+SLOW = ["equal-ink", "leftmost", "same-mill", "final-norm-gone", "corner-patch", "centre-probe", "misread-ones"]
+SLOW += ["forgotten-norm", "clip-acts"]  # more than a second each
 
-@pytest.mark.parametrize("name", table())
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.long] * (n in SLOW)) for n in table()])
 def test_the_answer_is_what_the_code_computes(name):
     entry = table()[name]
     with torch.set_grad_enabled(bool(re.search("grad|backward", entry["computed"]))):  # or activations would be kept

@@ -7,9 +7,19 @@ import torch
 
 from tests.checks.mutants import mutants
 from tests.checks.truth import Judge
+from vit_tutorial import checks
+
+FIRST = {exercise.lesson: name for name, exercise in reversed(checks.EXERCISES.items())}.values()  # of each lesson
 
 
-@pytest.mark.parametrize("number", [1, pytest.param(45, marks=pytest.mark.long)])  # of 66 exercises: some 2,000
+def row(name, number, *marks):
+    return pytest.param(name, number, marks=marks, id=f"{checks.EXERCISES[name].lesson}-{name}-{number}")
+
+
+ROWS = [*(row(name, 1) for name in FIRST), *(row(name, 45, pytest.mark.long) for name in checks.EXERCISES)]
+
+
+@pytest.mark.parametrize(("exercise", "number"), ROWS, indirect=["exercise"])
 def test_what_is_said_of_a_mutant_is_true(exercise, number):
     untrue = []
     for source, answer in mutants(exercise, number):

@@ -43,7 +43,7 @@ def other(case: tuple, seed: int) -> tuple:
 
 
 def sound(value: Any) -> bool:
-    """Whether the solution can do it: it gives numbers, or whatever is asked for."""
+    """Whether the solution can do it: False for None, an exception, NaN or infinity."""
     if isinstance(value, Tensor) and value.is_floating_point():
         return bool(value.isfinite().all())
     return value is not None and not isinstance(value, Exception)

@@ -49,7 +49,7 @@ def renamed(alias: dict[str, str]) -> list[str]:
 
 
 def alternatives(pairs: list[list[str]]) -> list[str]:
-    """The sentences that all pairs share, then what is open between them; nothing where too much is open."""
+    """What all pairs that fit say, then up to three ways that differ, joined by Or; nothing where too much is open."""
     sure = [sentence for sentence in pairs[0] if all(sentence in pair for pair in pairs)] if pairs else []
     rest = [" And: ".join(sentence for sentence in pair if sentence not in sure) for pair in pairs]
     rest = [*dict.fromkeys(filter(None, rest))]

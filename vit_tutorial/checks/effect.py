@@ -44,7 +44,7 @@ def others(name: str, value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def without_effect(exercise, answer: Callable, got: Sequence[Fact]) -> list[str]:
-    """Arguments, fields of a config and parameters whose change changes nothing, though it should."""
+    """Arguments, fields of a config and parameters that the solution uses and the answer ignores."""
 
     solution = exercise.of(exercise.source)
 

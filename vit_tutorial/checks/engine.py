@@ -96,9 +96,9 @@ class Exercise:
         answer, head = self.of(source), source.partition("    def forward")[0]
 
         def make(case: int) -> Made:
-            if (head, case) not in self.built:
-                self.built[head, case] = made(self, answer, case)
-            shared = self.built[head, case]
+            shared = self.built.get((head, case)) or made(self, answer, case)
+            if len(self.built) < 500:  # pairs of mistakes in __init__ have as many heads
+                self.built[head, case] = shared
             if not isinstance(shared.module, nn.Module):
                 return shared
             module, own = answer.__new__(answer), vars(shared.module)
@@ -162,6 +162,7 @@ class Exercise:
         if Exercise.asked and Exercise.asked is not self:
             Exercise.asked.memory.clear()
             Exercise.asked.built.clear()
+            vars(Exercise.asked).pop("again", None)  # with all that it has seen
         Exercise.asked = self
         if unfit := describe.unfit(self, answer):
             return [unfit]

@@ -200,7 +200,7 @@ def look(folder: Path | None, model: nn.Module, optimizer: Optimizer, run: dict)
 
 
 def described(path: Path) -> dict:
-    """What a run.json says; nothing if there is none, or something else."""
+    """What a run.json says; {} if it is missing or no JSON."""
     try:
         return dict(json.loads(path.read_bytes())) if path.is_file() else {}
     except (RecursionError, TypeError, ValueError):

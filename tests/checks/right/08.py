@@ -4,7 +4,6 @@ import math
 import statistics
 
 import numpy as np
-import sklearn.metrics
 import torch
 
 
@@ -15,14 +14,17 @@ def right_groups(model, decay):
 
 
 def right_confusion(labels, predictions, C):
-    return torch.from_numpy(sklearn.metrics.confusion_matrix(labels, predictions, labels=range(C)))
+    one = torch.tensor(1)
+    return torch.zeros(C, C, dtype=torch.int64).index_put((labels, predictions), one, accumulate=True)
 
 
 def right_temperature(logits, labels):
-    aim = (logits.max(1).indices == labels).float().mean().item()
-    grid = torch.exp(torch.linspace(np.log(0.05), np.log(20), 20_001))
-    best = [abs(torch.softmax(logits / T, -1).max(-1).values.mean().item() - aim) for T in grid]
-    return grid[int(np.argmin(best))]
+    aim, low, high = (logits.max(1).indices == labels).float().mean().item(), 0.05, 20.0
+    for _ in range(2):  # a hundred steps, then a hundred more about the best
+        grid = torch.exp(torch.linspace(np.log(low), np.log(high), 101))
+        best = int(np.argmin([abs(torch.softmax(logits / T, -1).max(-1).values.mean().item() - aim) for T in grid]))
+        low, high = grid[max(best - 1, 0)].item(), grid[min(best + 1, 100)].item()
+    return grid[best]
 
 
 def right_split(original, share, generator):
