@@ -1,25 +1,28 @@
 """What no path, file, model or tensor can be, given to all that take one: it is named, and nothing else changes."""
 
-import argparse
-import functools
-import io
-import json
 import os
-import pickle
 import random
 import socket
-import struct
 import warnings
-import zipfile
 
 import numpy as np
 import pytest
-import safetensors.torch
 import torch
 from torch import nn
 
 from tests.border import IMAGES, LABELS, TINY, refused, tiny
-from tests.broken_files import FEW_OR_MANY, anything, damages, strange_tensors
+from tests.broken_files import (
+    ASKS,
+    DAMAGED,
+    FEW_OR_MANY,
+    GOOD,
+    STATE,
+    STRANGE,
+    anything,
+    damages,
+    good,
+    strange_tensors,
+)
 from vit_tutorial import ViT, files, weights
 from vit_tutorial.train import Recipe, evaluate, fit
 from vit_tutorial.train.finetune import probe
@@ -27,8 +30,6 @@ from vit_tutorial.weights.infer_config import infer_config
 
 RECIPE = Recipe(epochs=1, batch_size=8)
 CHECKPOINT = "checkpoint.safetensors"
-GOOD = {"a": torch.ones(2)}
-STATE = {"a.weight": torch.arange(240.0).reshape(20, 12), "b": torch.ones(7, dtype=torch.float16)}
 
 
 def go_on(folder):
@@ -107,101 +108,6 @@ def test_what_is_no_model_is_named(user, model, here):
 
 # --- files that are read ---
 
-
-class Code:
-    """Unpickled, it makes the folder `ran`."""
-
-    def __reduce__(self):
-        return os.mkdir, ("ran",)
-
-
-def torch_file(thing, **options) -> bytes:
-    torch.save(thing, file := io.BytesIO(), **options)
-    return file.getvalue()
-
-
-def npz(**arrays) -> bytes:
-    np.savez(file := io.BytesIO(), **arrays)
-    return file.getvalue()
-
-
-def npy(array) -> bytes:
-    np.save(file := io.BytesIO(), array)
-    return file.getvalue()
-
-
-def archive(entries: dict[str, bytes], kind=zipfile.ZIP_STORED) -> bytes:
-    with zipfile.ZipFile(file := io.BytesIO(), "w", kind) as made:
-        for name, content in entries.items():
-            made.writestr(name, content)
-    return file.getvalue()
-
-
-def with_code_inside() -> bytes:
-    """PyTorch's own archive, its pickle exchanged."""
-    with zipfile.ZipFile(io.BytesIO(torch_file(GOOD))) as whole:
-        entries = {name: whole.read(name) for name in whole.namelist()}
-    return archive({name: pickle.dumps(Code(), 2) if name.endswith("data.pkl") else e for name, e in entries.items()})
-
-
-def headed(header, data: bytes = bytes(16)) -> bytes:
-    """A safetensors file with this header."""
-    text = header if isinstance(header, bytes) else json.dumps(header).encode()
-    return struct.pack("<Q", len(text)) + text + data
-
-
-def entry(**changes) -> bytes:
-    return headed({"a": {"dtype": "F32", "shape": [4], "data_offsets": [0, 16]} | changes})
-
-
-OLD = {"_use_new_zipfile_serialization": False}
-BOMB = archive({f"{n}.npy": npy(np.zeros(3_000_000, "f4")) for n in range(4)}, zipfile.ZIP_DEFLATED)  # 47 kB
-ASKS, BEGINS, DAMAGED = (
-    "may hold code and is not opened: it asks for ",
-    "but a text that begins ",
-    "truncated(,| or) damaged",
-)
-STRANGE = {  # what is in a file, and what is said of it
-    "a pickle with code": (pickle.dumps({"a": Code()}, 2), f"{ASKS}posix.mkdir$"),
-    "a newer pickle with code": (pickle.dumps({"a": Code()}, 4), f"{ASKS}objects$"),
-    "an oldest pickle with code": (pickle.dumps({"a": Code()}, 0), BEGINS),
-    "a torch archive with code": (torch_file({"a": Code()}), f"{ASKS}posix.mkdir$"),
-    "an old torch file with code": (torch_file({"a": Code()}, **OLD), f"{ASKS}posix.mkdir$"),
-    "another pickle in a torch archive": (with_code_inside(), f"{ASKS}posix.mkdir$"),
-    "an npz with code": (npz(a=np.array([Code()], dtype=object)), f"{ASKS}objects$"),
-    "an npy with code": (npy(np.array([Code()], dtype=object)), DAMAGED),
-    "a pickle that calls itself npy": (archive({"a.npy": pickle.dumps({"a": Code()})}), "'a' is no array of numbers"),
-    "a path out of a zip": (archive({"../ran": b"x"}), DAMAGED),
-    "a tensor": (torch_file(torch.ones(3)), "expected names with tensors, got Tensor"),
-    "a list": (torch_file([torch.ones(3)]), "expected names with tensors, got list"),
-    "options alone": (torch_file(argparse.Namespace(lr=0.1)), "expected names with tensors, got Namespace"),
-    "a zip that unpacks to a thousand times its size": (BOMB, "it would grow to 48000512 bytes"),
-    "an npz with a text": (archive({"a.npy": b"hello"}), "'a' is no array of numbers"),
-    "an npz with a short array": (archive({"a.npy": npy(np.ones(9))[:-8]}), DAMAGED),
-    "an npz of words": (npz(a=np.array(["x", "y"])), "'a' is no array of numbers"),
-    "an empty zip": (archive({}), DAMAGED),
-    "a PNG": (b"\x89PNG\r\n\x1a\n" + bytes(80), DAMAGED),
-    "a web page": (b"\n <!DOCTYPE html><html>" * 9, "a web page, saved under this name"),
-    "a git-lfs pointer": (b"version https://git", f"{BEGINS}'version https://git'"),
-    "an answer in JSON": (b'{"error": "Repository not found"}', f'{BEGINS}.{{"error": "Repository'),
-    "a text in UTF-8": (("Nicht da: " + "ä" * 80).encode("utf-8-sig"), f"{BEGINS}'Nicht da: ä"),
-    "nothing": (b"", "but truncated or damaged, 0 bytes are left"),
-    "a pickle's first byte": (b"\x80", DAMAGED),
-    "a zip's first bytes": (b"PK\x03\x04", DAMAGED),
-    "a header that ends beyond the file": (struct.pack("<Q", 10_000) + b"{}", DAMAGED),
-    "a header without end": (b"\xff" * 8 + b"{}", DAMAGED),
-    "a header that is no JSON": (headed(b"{nothing}"), DAMAGED),
-    "a header that is not UTF-8": (headed(b'{"\xff\xfe": 1}'), DAMAGED),
-    "a header of a hundred thousand braces": (headed(b'{"a":' * 100_000), DAMAGED),
-    "an unknown dtype": (entry(dtype="F37"), DAMAGED),
-    "offsets back to front": (entry(data_offsets=[16, 0]), DAMAGED),
-    "offsets beyond the end": (entry(data_offsets=[0, 64]), DAMAGED),
-    "a hole": (entry(shape=[2], data_offsets=[8, 16]), DAMAGED),
-    "a shape that does not fit": (entry(shape=[5]), DAMAGED),
-    "an endless shape": (entry(shape=[2**62, 4]), DAMAGED),
-    "texts that are a list": (headed({"__metadata__": [1]}, b""), DAMAGED),
-    "bytes left over": (entry() + bytes(16), DAMAGED),
-}
 READERS = {name: call for name, (call, words) in TAKERS.items() if words == READ} | {
     "fit": lambda path: go_on(path.parent)
 }
@@ -216,14 +122,6 @@ def test_what_is_no_file_of_tensors_is_named_and_not_run(name, here, recwarn):
             call(here / CHECKPOINT)
         assert failed.value.__suppress_context__  # PyTorch's message advises to open it all the same
     assert not recwarn
-
-
-@functools.cache
-def good() -> dict[str, bytes]:
-    """The same tensors in each kind of file."""
-    arrays = {name: tensor.numpy() for name, tensor in STATE.items()}
-    pickled = {"zip": torch_file(STATE), "old": torch_file(STATE, **OLD)}
-    return pickled | {"safetensors": safetensors.torch.save(STATE), "npz": npz(**arrays)}
 
 
 @pytest.mark.parametrize("kind", good())
