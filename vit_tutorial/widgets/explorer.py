@@ -1,4 +1,4 @@
-"""Lesson 04: the attention explorer. Choose a patch with mouse or keys, and a head with a slider."""
+"""The attention explorer of lesson 04. Choose a patch with mouse or keys, and a head with a slider."""
 
 import base64
 from collections.abc import Callable
