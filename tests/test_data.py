@@ -1,6 +1,7 @@
 """Photos and the trained block: what they are, and what a broken or missing file says."""
 
 import hashlib
+import io
 import re
 import shutil
 from pathlib import Path
@@ -13,7 +14,7 @@ from PIL import Image
 from torchvision.transforms import v2
 
 from tests.border import INF, INSIDE, NAN, refused
-from vit_tutorial import ViTConfig, data, train, weights
+from vit_tutorial import ViTConfig, data, plots, train, weights
 from vit_tutorial.train.__main__ import DIGITS
 
 SIZES = {"astronaut": (512, 512), "cat": (451, 300), "china": (640, 427), "coffee": (600, 400)}
@@ -186,7 +187,7 @@ def test_a_normalisation_that_means_nothing_is_refused(name, changes):
         data.normalise(**{"images": BYTES, "mean": 0.1, "std": 0.3} | changes)
 
 
-PHOTOS = [(value, 8) for value in (None, "cat", BYTES, Image.new("RGB", (0, 5)), *map(CAT.convert, ("L", "F", "P")))]
+PHOTOS = [(value, 8) for value in (None, "cat", BYTES, Image.new("RGB", (0, 5)), CAT.convert("F"))]
 
 
 @pytest.mark.parametrize(("photo", "size"), [*PHOTOS, *((CAT, size) for size in (None, "8", 2.5, -1, 0, NAN))])
@@ -195,10 +196,59 @@ def test_no_photo_and_no_size_has_no_tensor(photo, size):
         data.prepare(photo, size)
 
 
-@pytest.mark.parametrize("mode", ["RGBA", "L", "P", "CMYK"])
-def test_a_photo_of_other_channels_is_named_with_what_to_do(mode):
-    with pytest.raises(ValueError, match=rf'photo: expected mode RGB, got {mode}; try photo.convert\("RGB"\)'):
-        data.prepare(CAT.convert(mode))
+GREYS = np.linspace(0, 255, 12).reshape(3, 4).round().astype("u1")  # 3 rows, 4 columns
+GREY = Image.fromarray(GREYS)
+HALF = np.where(np.arange(12).reshape(3, 4) % 2, 255, 0).astype("u1")  # every other pixel is opaque
+
+
+def stored(photo, kind, **options):
+    """As a file has it."""
+    file = io.BytesIO()
+    photo.save(file, kind, **options)
+    return Image.open(file)
+
+
+def held(turned):
+    """A file of a phone that was held so: the pixels as its sensor had them, and a note."""
+    exif = Image.Exif()
+    exif[0x0112] = {None: 1, Image.Transpose.ROTATE_90: 6, Image.Transpose.ROTATE_270: 8}[turned]
+    return stored(CAT.transpose(turned) if turned else CAT, "PNG", exif=exif)
+
+
+@pytest.mark.parametrize("turned", [None, Image.Transpose.ROTATE_90, Image.Transpose.ROTATE_270])
+def test_a_phones_photo_stands_upright(turned):
+    assert np.array_equal(data.as_seen(held(turned)), CAT)
+    assert torch.equal(data.prepare(held(turned), 32), data.prepare(CAT, 32))
+    assert (plots.as_picture(held(turned)) == plots.as_picture(CAT)).all()
+
+
+def test_sixteen_bits_become_eight():
+    photo = stored(Image.fromarray(GREYS.astype("u2") * 257), "PNG")
+    assert photo.mode == "I;16" and np.array_equal(data.as_seen(photo), np.stack([GREYS] * 3, -1))
+
+
+@pytest.mark.parametrize("mode", ["RGBA", "LA", "P", "RGB", "L"])
+def test_what_is_transparent_is_white(mode):
+    photo = GREY.convert("RGB")
+    photo.putalpha(Image.fromarray(HALF))
+    if mode == "P":  # one entry of the palette is transparent
+        photo = stored(photo.quantize(), "PNG")
+    elif mode in ("RGB", "L"):  # one colour is
+        photo = stored(GREY.convert(mode), "PNG", transparency=0 if mode == "L" else (0, 0, 0))
+    else:
+        photo = photo.convert(mode)
+    clear = GREYS == 0 if mode in ("RGB", "L") else HALF == 0
+    seen = np.asarray(data.as_seen(photo))
+    assert (seen[clear] == 255).all() and (np.abs(seen[~clear] - GREYS[~clear][:, None].astype(int)) < 3).all()
+
+
+@pytest.mark.parametrize("mode", ["I", "F"])
+def test_where_nothing_says_what_is_white_the_remedy_is_one(mode):
+    with pytest.raises(ValueError, match=f"photo: expected numbers of 8 or 16 bits, got mode {mode}; try ") as refused:
+        data.prepare(GREY.convert(mode))
+    remedy = str(refused.value).partition("try ")[2].partition(", with")[0]
+    found = eval(remedy, {"Image": Image, "np": np, "photo": GREY.convert(mode), "white": 255})
+    assert np.array_equal(data.as_seen(found), np.stack([GREYS] * 3, -1))
 
 
 FILES = {"photos/cat.png": lambda: data.photo("cat"), "sam2_block7.safetensors": data.real_block}

@@ -3,7 +3,7 @@
 For each lesson (all of them without arguments): definitions that the package holds are refreshed from it, its title
 cell and README's table are brought up to date, and it is executed from top to bottom, its outputs stored. Where its
 code is as committed, the committed outputs stay and nothing is run. A picture stays whose pixels moved by one step of
-256 or not at all, so a second run changes nothing.
+256 or not at all, and so do the ids of widgets: a second run changes nothing.
 
     --run                      execute it in any case, say after a change in the package
     --time                     store its seconds, too; on a machine that does nothing else
@@ -38,6 +38,7 @@ from vit_tutorial import files
 from . import LESSONS, ROOT, pick, readme, surroundings
 from .lesson import CELL_KEYS, describe_times, known_repository, minutes, refresh, stamp
 
+WIDGET = "application/vnd.jupyter.widget-view+json"
 MEASURED = ("seconds_to_run", "cores", "torch", "date")
 
 
@@ -80,13 +81,15 @@ def pixels(output: NotebookNode) -> np.ndarray:
 
 
 def steady(notebook: NotebookNode, before: NotebookNode | None) -> None:
-    """Give back the committed picture where the new one hardly differs: by rounding, on another machine."""
+    """Give back the committed picture where the new one hardly differs, by rounding, and the committed widget's id."""
     known = {cell.id: cell.outputs for cell in (before.cells if before else []) if cell.cell_type == "code"}
     for cell in notebook.cells:
         for new, old in zip(cell.get("outputs", []), known.get(cell.id, []), strict=False):
             now, then = pixels(new), pixels(old)
             if now.size and now.shape == then.shape and abs(now - then).max() <= 1:
                 new.data["image/png"] = old.data["image/png"]
+            if WIDGET in new.get("data", {}) and WIDGET in old.get("data", {}):
+                new.data[WIDGET] = old.data[WIDGET]
 
 
 def execute(notebook: NotebookNode) -> float:

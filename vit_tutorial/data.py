@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from PIL import Image
+from PIL import Image, ImageOps
 from torch import Tensor
 
 from . import files
@@ -64,13 +64,29 @@ def photo(name: str) -> Image.Image:
     if name not in photos():
         raise FileNotFoundError(f"name: no photo {name!r}; there are {', '.join(photos())}")
     file = next(file for file in _recorded() if Path(file).match(f"photos/{name}.*"))
-    return Image.open(path(file)).convert("RGB")
+    return as_seen(Image.open(path(file)))
+
+
+def as_seen(photo: Image.Image) -> Image.Image:
+    """A photo as it is meant to be seen: upright, on white where it is transparent, RGB of 8 bits.
+
+    Raises ValueError where nothing says which of its numbers is white (modes I and F).
+    """
+    photo = ImageOps.exif_transpose(photo)  # a phone notes how it was held
+    if photo.mode in ("I", "F"):
+        remedy = 'Image.fromarray((255 * np.asarray(photo) / white).astype("uint8")), with your own `white`'
+        raise ValueError(f"photo: expected numbers of 8 or 16 bits, got mode {photo.mode}; try {remedy}")
+    if photo.mode.startswith("I;16"):
+        photo = Image.fromarray((np.asarray(photo) / 257).round().astype(np.uint8))
+    if photo.has_transparency_data:
+        photo = photo.convert("RGBA")
+        photo = Image.alpha_composite(Image.new("RGBA", photo.size, "white"), photo)
+    return photo.convert("RGB")
 
 
 def prepare(photo: Image.Image, size: int = 224) -> Tensor:
-    """The middle square of an RGB photo, (3, size, size), float32, pixels from -1 to 1. Built in lesson 00."""
-    if photo.mode != "RGB":  # a fourth channel, or none
-        raise ValueError(f'photo: expected mode RGB, got {photo.mode}; try photo.convert("RGB")')
+    """The middle square of a photo, (3, size, size), float32, pixels from -1 to 1. Built in lesson 00."""
+    photo = as_seen(photo)
     sides = [side * size // min(photo.size) for side in photo.size]  # the shorter becomes `size`
     photo = photo.resize(sides, Image.Resampling.BILINEAR)
     left, top = (round((side - size) / 2) for side in photo.size)

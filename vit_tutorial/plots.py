@@ -13,6 +13,8 @@ from PIL import Image
 from torch import Tensor
 from torch.nn.functional import pad
 
+from .data import as_seen
+
 Picture, Place = Tensor | Image.Image | np.ndarray, tuple[int, int]  # a place: row and column
 QUERY, KEY, VALUE, CLS, PATCH = "#D55E00", "#0072B2", "#009E73", "#CC79A7", "#EFB700"  # after Okabe and Ito
 INK, PALE, SLATE, BOX = "#222222", "#E8E8E8", "#5B7083", "#00E5FF"
@@ -56,7 +58,7 @@ def _numbers(name: str, values: Tensor | Sequence[float] | np.ndarray, dimension
 def as_picture(image: Picture) -> np.ndarray:
     """(C, H, W) -> (H, W, C), stretched to 0..1; PIL images and arrays (H, W, C) from 0 to 1 are taken as they are."""
     if isinstance(image, Image.Image):
-        return np.asarray(image.convert("RGB")) / 255
+        return np.asarray(as_seen(image)) / 255
     picture = _numbers("image", image, 3)
     if isinstance(image, Tensor):
         picture = picture.transpose(1, 2, 0)  # (C, H, W) -> (H, W, C)

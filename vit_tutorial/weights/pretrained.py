@@ -10,6 +10,7 @@ from PIL.Image import Image
 from torch import Tensor
 
 from .. import files
+from ..data import as_seen
 from ..vit import ViT
 from .infer_config import infer_config
 from .loading import load_foreign
@@ -54,7 +55,7 @@ def download(library: str = "torchvision") -> Pretrained:
         load_foreign(model, state, library)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{error}\nDelete {str(path)!r}, and it is fetched again.") from error
-    return Pretrained(model, prepare, classes)
+    return Pretrained(model, lambda photo: prepare(as_seen(photo)), classes)
 
 
 def fetch_torchvision(name: str) -> tuple:
