@@ -134,6 +134,8 @@ UNNAMED = [  # what no table holds, and what can be said of it
     ("attention", lambda q, k, v: RIGHT["attention"](q, k, v) + torch.randn_like(v), "change from call to call"),
     ("attention", lambda q, k, v: RIGHT["attention"](q, k, v).to_sparse(), "a plain tensor"),
     ("attention", lambda q, k: q, "stopped with TypeError"),
+    ("attention", lambda q, k, v: (q @ k.T).softmax(-1) @ v, r"`\.T` turns all axes around"),
+    ("patchify", lambda x, P: RIGHT["patchify"](x, P).double(), "right, but their dtype is not"),
     (
         "rows_by_head",
         lambda rows, h: rearrange(rows, "(h qkv d) ... -> (qkv h) ...", qkv=3, h=h),
