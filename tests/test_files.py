@@ -188,3 +188,13 @@ def test_names_of_255_letters_work_and_what_stands_for_a_path_is_shown_as_the_pa
     assert weights.load(long).config == tiny().config and len(files.read(long)[0]) == 32
     with refused("path: 'nowhere/x' could not be written", tmp_path, error=FileNotFoundError):
         files.write(Somewhere("nowhere/x"), b"")
+
+
+def test_a_disk_without_permissions_takes_a_second_version(tmp_path, monkeypatch):
+    def refuse(*_):
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "chmod", refuse)
+    for content in (b"one", b"two"):
+        files.write(tmp_path / "x", content)
+    assert (tmp_path / "x").read_bytes() == b"two" and [*tmp_path.iterdir()] == [tmp_path / "x"]

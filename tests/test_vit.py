@@ -1,6 +1,7 @@
 """Lesson 07: the whole model against torchvision and timm; counts by formula, count and library; bad input."""
 
 import re
+import warnings
 from dataclasses import replace
 
 import pytest
@@ -147,6 +148,17 @@ def test_counts_equal_what_torchvision_publishes(name, published):
 
 
 # --- the start ---
+
+
+@pytest.mark.parametrize("pool", ["cls", "mean"])
+def test_what_is_exported_or_traced_takes_another_batch(pool):
+    model = with_noise(ViT(ViTConfig(12, 4, 3, 5, 8, 2, 2, 16, pool=pool))).eval()
+    two, five = torch.randn(2, 3, 12, 12), torch.randn(5, 3, 12, 12)
+    free = torch.export.export(model, (two,), dynamic_shapes=({0: torch.export.Dim("batch")},))
+    torch.testing.assert_close(free.module()(five), model(five))
+    with warnings.catch_warnings(action="ignore"):  # a guard of ours asks for a shape, which stays as it is
+        traced = torch.jit.trace(model, two)
+    torch.testing.assert_close(traced(five), model(five))
 
 
 def test_start_values():

@@ -16,5 +16,5 @@ class ClsToken(nn.Module):
         self.token = nn.Parameter(torch.zeros(1, 1, embed_dim))
 
     def forward(self, tokens: Tensor) -> Tensor:
-        cls = self.token.expand(len(tokens), -1, -1)  # (1, 1, D) -> (B, 1, D), a view: no memory
+        cls = self.token.expand(tokens.shape[0], -1, -1)  # (1, 1, D) -> (B, 1, D), a view: no memory
         return torch.cat([cls, tokens], dim=1)  # (B, N, D) -> (B, 1+N, D)

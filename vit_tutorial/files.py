@@ -40,8 +40,8 @@ def as_path(path: str | os.PathLike, name: str = "path") -> Path:
 def write(path: str | os.PathLike, content: bytes) -> None:
     """Write `content` to a temporary file, then rename it to `path`: readers see the old content or all of the new.
 
-    If `path` is a link, the file that it points to is replaced. A replaced file's permissions are kept. After an
-    OSError, because of a missing folder or a full disk, say, `path` is as it was before.
+    If `path` is a link, the file that it points to is replaced. A replaced file's permissions are kept, where the disk
+    has some. After an OSError, because of a missing folder or a full disk, say, `path` is as it was before.
     """
     path = as_path(path)
     target = Path(os.path.realpath(path))
@@ -51,7 +51,8 @@ def write(path: str | os.PathLike, content: bytes) -> None:
             raise OSError(errno.EINVAL, "what is there is no file")
         with open(temporary, "xb") as file:  # x: only if there is nothing yet, not even a link
             if target.exists():
-                shutil.copymode(target, temporary)  # before the content, which may be for its owner only
+                with suppress(OSError):  # a share or WSL's /mnt/c has no permissions to keep
+                    shutil.copymode(target, temporary)  # before the content, which may be for its owner only
             file.write(content)
             file.flush()
             os.fsync(file.fileno())  # or a power cut after the rename could leave an empty file

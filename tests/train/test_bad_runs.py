@@ -41,6 +41,21 @@ def test_fit_says_that_gradients_are_off_or_everything_is_frozen(how):
         fit(model, IMAGES, LABELS, RECIPE)
 
 
+def test_compiling_without_a_compiler_is_one_line(monkeypatch):
+    said = "InvalidCxxCompiler: No working C++ compiler found in torch._inductor.config.cpp.cxx: (None, 'g++')"
+
+    def no_compiler(*_):
+        raise RuntimeError(said)  # as torch says it, under 89 lines
+
+    monkeypatch.setattr(torch, "compile", lambda model: model)
+    model = tiny()
+    model.register_forward_pre_hook(no_compiler)
+    with refused(
+        "^compile: torch.compile needs a C\\+\\+ compiler and finds none on this machine; leave", error=OSError
+    ):
+        fit(model, IMAGES, LABELS, replace(RECIPE, compile=True))
+
+
 def test_an_epoch_with_another_models_optimizer_is_refused():
     optimizer = torch.optim.SGD(tiny().parameters(), 0.1)
     with refused("^optimizer: expected one of this model's parameters", model := tiny(), error=ValueError):

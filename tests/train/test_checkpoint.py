@@ -8,6 +8,7 @@ import random
 import signal
 import time
 import warnings
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -126,3 +127,22 @@ def test_a_weight_that_is_not_finite_is_not_saved(tmp_path, monkeypatch):
     with pytest.raises(FloatingPointError, match=r"(loss: nan at step 1|head\.linear\.bias: not finite)"):
         fit(small(), *digits(), replace(QUICK, batch_size=320), folder=tmp_path)
     assert not (tmp_path / "checkpoint.safetensors").exists()
+
+
+def test_a_model_that_lies_otherwise_in_memory_goes_on_as_if_nothing_had_happened(tmp_path):
+    def run(folder, stop=None):
+        model = small().to(memory_format=torch.channels_last)
+        begun = []
+
+        def count(*_):
+            begun.append(1)
+            if len(begun) == stop:
+                raise KeyboardInterrupt
+
+        model.register_forward_pre_hook(count)
+        with suppress(KeyboardInterrupt):
+            fit(model, *digits(), QUICK, folder=tmp_path / folder)
+        return model
+
+    run("stopped", 15)  # in the second epoch
+    assert same(run("stopped"), run("whole"))

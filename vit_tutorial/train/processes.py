@@ -108,7 +108,7 @@ def check_same(accelerator: "Accelerator", history: list[dict], folder: Path | N
 def failures_named(model: ViT, images: Tensor, recipe: Recipe, world: int, kept: str = "") -> Iterator[None]:
     """Raises MemoryError, with what a step needs, if memory runs out, ConnectionError if another process ends.
 
-    `kept` says, after that or a FloatingPointError, what is left of the run.
+    And OSError if torch.compile finds no C++ compiler. `kept` says what is left of the run.
     """
     try:
         yield
@@ -117,6 +117,9 @@ def failures_named(model: ViT, images: Tensor, recipe: Recipe, world: int, kept:
     except (RuntimeError, MemoryError) as error:  # torch has a type of its own only for a GPU's memory
         if re.search(NO_PEER, text := str(error).lower()):
             raise ConnectionError(f"another process of this run has ended{kept}") from error
+        if "c++ compiler" in text:
+            lacking = "compile: torch.compile needs a C++ compiler and finds none on this machine; leave it out"
+            raise OSError(f"{lacking}{kept}") from error
         if not isinstance(error, MemoryError) and not re.search(NO_MEMORY, text):
             raise
         precision = "autocast" if recipe.bfloat16 else "float32"

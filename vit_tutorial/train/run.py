@@ -155,8 +155,8 @@ def table_of(history: list[dict]) -> bytes:
 
 def describe(model: ViT, recipe: Recipe, images: Tensor, labels: Tensor) -> dict:
     """What must be the same in all processes, and for a run to go on, besides the model's start."""
-    crcs = [files.checksum({"": tensor}, {}) for tensor in (images, labels)]
-    examples = {"images": len(labels), "images_crc32": crcs[0], "labels_crc32": crcs[1]}
+    crcs = {f"{n}_crc32": files.checksum({"": t}, {}) for n, t in (("images", images), ("labels", labels))}
+    examples = {"images": len(labels), **crcs}
     frozen = [name for name, parameter in model.named_parameters() if not parameter.requires_grad]
     run = {"config": asdict(model.config), "recipe": asdict(recipe), "examples": examples, "model": {"frozen": frozen}}
     return json.loads(json.dumps(run, default=float))  # as it comes back from a file: JSON has no tuples
@@ -182,9 +182,8 @@ def look(folder: Path | None, model: nn.Module, optimizer: Optimizer, run: dict)
         return [], {}
     path, begun = folder / "checkpoint.safetensors", folder / "run.json"
     found = [name for name in FILES if os.path.lexists(folder / name)]  # perhaps other people's, under our names
-    before = described(begun)
-    failed = found == [begun.name] and before.keys() == run.keys()  # a run that did not reach its first checkpoint
-    if found and not (path.name in found or before == run or failed):
+    failed = found == [begun.name] and described(begun).keys() == run.keys()  # it reached no checkpoint
+    if found and not (path.name in found or described(begun) == run or failed):
         which = f"{str(folder)!r} holds {', '.join(found)} of something else than this run"
         raise ValueError(f"folder: {which}; take another folder")
     if not path.exists():
@@ -213,7 +212,8 @@ def restore(model: nn.Module, optimizer: Optimizer, state: Mapping[str, Tensor])
         model.load_state_dict({name: state[f"model.{name}"] for name in model.state_dict()})
         for name, p in model.named_parameters():
             if p.requires_grad:
-                optimizer.state[p] = {key: state[f"optimizer.{name}.{key}"].to(p.device) for key in ADAM}
+                its = {key: state[f"optimizer.{name}.{key}"].to(p.device) for key in ADAM}  # and in p's layout:
+                optimizer.state[p] = {key: torch.empty_like(p).copy_(t) if t.ndim else t for key, t in its.items()}
 
 
 def rows_of(path: Path, text: str, run: dict) -> list[dict]:
