@@ -2,12 +2,14 @@
 
 import argparse
 import functools
+import gzip
 import io
 import json
 import os
 import pickle
 import random
 import struct
+import tarfile
 import zipfile
 from collections.abc import Iterator
 
@@ -50,6 +52,14 @@ def archive(entries: dict[str, bytes], kind=zipfile.ZIP_STORED) -> bytes:
     return file.getvalue()
 
 
+def tarred(content: bytes) -> bytes:
+    with tarfile.open(fileobj=(file := io.BytesIO()), mode="w") as made:
+        inside = tarfile.TarInfo("model.pt")
+        inside.size = len(content)
+        made.addfile(inside, io.BytesIO(content))
+    return file.getvalue()
+
+
 def with_code_inside() -> bytes:
     """PyTorch's own archive, its pickle exchanged."""
     with zipfile.ZipFile(io.BytesIO(torch_file(GOOD))) as whole:
@@ -82,7 +92,7 @@ STRANGE = {  # what is in a file, and what is said of it
     "an old torch file with code": (torch_file({"a": Code()}, **OLD), f"{ASKS}posix.mkdir$"),
     "another pickle in a torch archive": (with_code_inside(), f"{ASKS}posix.mkdir$"),
     "an npz with code": (npz(a=np.array([Code()], dtype=object)), f"{ASKS}objects$"),
-    "an npy with code": (npy(np.array([Code()], dtype=object)), DAMAGED),
+    "an npy with code": (npy(np.array([Code()], dtype=object)), r"a single array \(.npy\); read are safetensors, "),
     "a pickle that calls itself npy": (archive({"a.npy": pickle.dumps({"a": Code()})}), "'a' is no array of numbers"),
     "a path out of a zip": (archive({"../ran": b"x"}), DAMAGED),
     "a tensor": (torch_file(torch.ones(3)), "expected names with tensors, got Tensor"),
@@ -93,6 +103,12 @@ STRANGE = {  # what is in a file, and what is said of it
     "an npz with a short array": (archive({"a.npy": npy(np.ones(9))[:-8]}), DAMAGED),
     "an npz of words": (npz(a=np.array(["x", "y"])), "'a' is no array of numbers"),
     "an empty zip": (archive({}), DAMAGED),
+    "a Keras file": (b"\x89HDF\r\n\x1a\n" + bytes(80), r"an HDF5 file, as Keras .*; read are safetensors, PyTorch's"),
+    "a GGUF file": (b"GGUF\x03" + bytes(80), "a GGUF file, of llama.cpp; read are"),
+    "a gzipped file": (gzip.compress(torch_file(STATE)), "packed by gzip, to be unpacked first; read are"),
+    "a tar archive": (tarred(torch_file(STATE)), "a tar archive, to be unpacked first; read are"),
+    "an ONNX model": (b"\x08\x08\x12\x07pytorch" + bytes(80), "an ONNX model; read are"),
+    "a Flax file": (b"\x81\xa6params\x81" + bytes(80), "a msgpack file, as Flax writes; read are"),
     "a PNG": (b"\x89PNG\r\n\x1a\n" + bytes(80), DAMAGED),
     "a web page": (b"\n <!DOCTYPE html><html>" * 9, "a web page, saved under this name"),
     "a git-lfs pointer": (b"version https://git", f"{BEGINS}'version https://git'"),

@@ -15,7 +15,6 @@ of two; PYTEST_ADDOPTS=-n1 spares a busy machine. All twelve runs take an hour o
 import argparse
 import json
 import os
-import platform
 import shutil
 import subprocess
 import sys
@@ -23,6 +22,8 @@ import time
 from datetime import date
 from pathlib import Path
 from xml.etree import ElementTree
+
+from benchmarks.machine import processor
 
 from . import ROOT, pick, surroundings
 
@@ -41,13 +42,6 @@ SHOWN = ["torch", "torchvision", "numpy", "matplotlib", "ipython", "ipykernel", 
 
 def run(*command: object, **options: object) -> subprocess.CompletedProcess:
     return subprocess.run([str(part) for part in command], capture_output=True, text=True, **options)
-
-
-def processor() -> str:
-    """The processor's own name, where the system tells it."""
-    info = Path("/proc/cpuinfo")
-    lines = info.read_text(encoding="utf-8").splitlines() if info.exists() else []
-    return next((line.split(": ")[1] for line in lines if line.startswith("model name")), platform.processor())
 
 
 def build(python: str, packages: list[str], folder: Path) -> dict:

@@ -22,6 +22,17 @@ from safetensors import SafetensorError
 from torch import Tensor
 
 CHECKSUM = "vit_tutorial_crc32"  # the text under which `save` notes it
+OTHERS = (  # formats that are not read: where in the file what stands, and what it is
+    (0, b"\x89HDF", "an HDF5 file, as Keras and TensorFlow write (.h5)"),
+    (0, b"GGUF", "a GGUF file, of llama.cpp"),
+    (0, b"\x93NUMPY", "a single array (.npy)"),
+    (0, b"\x1f\x8b", "packed by gzip, to be unpacked first"),
+    (257, b"ustar", "a tar archive, to be unpacked first"),
+    (0, b"\x08\x07\x12", "an ONNX model"),
+    (0, b"\x08\x08\x12", "an ONNX model"),
+    (0, b"\x08\x0a\x12", "an ONNX model"),
+    (0, b"\x81\xa6params", "a msgpack file, as Flax writes"),
+)
 
 
 def as_path(path: str | os.PathLike, name: str = "path") -> Path:
@@ -154,6 +165,9 @@ def _fault(content: bytes, pickled: bool, error: str) -> str:
     if pickled:
         cause = error.split(". ")[0] or "it ends too early"
         return f"truncated, damaged or of another kind, {len(content)} bytes ({cause})"
+    for place, begins, kind in OTHERS:
+        if content[place : place + len(begins)] == begins:
+            return f"{kind}; read are safetensors, PyTorch's .pt, .pth and .bin, and JAX's .npz"
     text = " ".join(content[:64].decode("utf-8-sig", "replace").rstrip("\ufffd").split())  # the cut may halve a letter
     cause = f"truncated or damaged, {len(content)} bytes are left ({error})"
     if text.startswith("<"):

@@ -5,7 +5,6 @@ from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
 
-import anywidget
 import torch
 import traitlets
 from PIL import Image
@@ -14,13 +13,14 @@ from torch import Tensor, nn
 from ..heatmaps import glow, overlay
 from ..interpret import attention_row
 from ..plots import Place, as_picture
+from .still import Still
 
 
 class OutOfRange(ValueError, traitlets.TraitError):
     """What a trait refuses: after a TraitError, and no other, a value that the page has sent is taken back."""
 
 
-class AttentionExplorer(anywidget.AnyWidget):
+class AttentionExplorer(Still):
     """A picture (C, H, W), and the weights `row(head, patch)` (rows*columns) that light up over it."""
 
     _esm = Path(__file__).with_name("explorer.js")
@@ -58,14 +58,10 @@ class AttentionExplorer(anywidget.AnyWidget):
         with self.hold_sync():  # together, or the page would draw one with the other's
             self.row, self.colours, self.shown = weights.numpy().tobytes(), colours.tobytes(), self.patch
 
-    def _repr_mimebundle_(self, **kwargs):
-        """The widget for whoever can run it, and a picture with words for everyone else."""
-        shown = super()._repr_mimebundle_(**kwargs)
-        data, metadata = shown if isinstance(shown, tuple) else (shown, {})
-        still = overlay(self._picture, self._map, divmod(self.patch, self.columns))
+    def still(self) -> tuple[str, str]:
+        drawn = overlay(self._picture, self._map, divmod(self.patch, self.columns))
         alt = f"{self.title}: what patch {self.patch} looks at in head {self.head}."
-        data = dict(data or {}) | {"image/png": _png(Image.fromarray((still * 255).astype("uint8"))), "text/plain": alt}
-        return data, dict(metadata) | {"image/png": {"alt": alt}}
+        return _png(Image.fromarray((drawn * 255).astype("uint8"))), alt
 
 
 def _png(picture: Image.Image) -> str:

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import anywidget
 import torch
 import traitlets
 from PIL import Image
@@ -15,6 +14,7 @@ from ..interpret import attention_maps
 from ..plots import BARE, SLATE, canvas, png
 from ..vit import ViTConfig
 from .explorer import OutOfRange
+from .still import Still
 
 SIDE = 112  # pixels of the drawing; the page shows them larger
 
@@ -40,7 +40,7 @@ def frame_digit(drawing: Tensor) -> Tensor:
     return framed[None]
 
 
-class DigitPad(anywidget.AnyWidget):
+class DigitPad(Still):
     """A pad of 112x112 pixels; `image` is what was drawn as the model gets it, `probabilities` what it answers."""
 
     _esm = "".join(Path(__file__).with_name(name).read_text(encoding="utf-8") for name in ("ink.js", "pad.js"))
@@ -76,14 +76,10 @@ class DigitPad(anywidget.AnyWidget):
             self.framed, self.answer = image.numpy().tobytes(), self.probabilities.numpy().tobytes()
             self.colours, self.answered = colours.tobytes(), self.asked
 
-    def _repr_mimebundle_(self, **kwargs):
-        """The widget for whoever can run it, and a picture with words for everyone else."""
-        shown = super()._repr_mimebundle_(**kwargs)
-        data, metadata = shown if isinstance(shown, tuple) else (shown, {})
+    def still(self) -> tuple[str, str]:
         best = int(self.probabilities.argmax())
         alt = f"A pad to draw a digit on. Beside it what the model looks at, and its answer: {best}, among ten bars."
-        data = dict(data or {}) | {"image/png": still(self.image, self.probabilities, self._map), "text/plain": alt}
-        return data, dict(metadata) | {"image/png": {"alt": alt}}
+        return still(self.image, self.probabilities, self._map), alt
 
 
 def check_reader(model: nn.Module) -> ViTConfig:

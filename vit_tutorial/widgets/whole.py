@@ -4,13 +4,13 @@ import json
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import anywidget
 import traitlets
 from torch import Tensor, nn
 
 from .. import weights
 from ..data import normalise
 from .pad import check_digit, check_reader, read_digit, still
+from .still import Still
 
 HERE = Path(__file__).parent
 SCRIPTS = ("forward.js", "framing.js", "runner.js", "ink.js", "paint.js", "tour.js", "whole.js")
@@ -37,7 +37,7 @@ def script() -> str:
     return "".join([f"const WHOLE_CSS = {json.dumps(style)};\n", *parts])
 
 
-class WholeModel(anywidget.AnyWidget):
+class WholeModel(Still):
     """A ViT (a file of `weights.save`, as bytes) and a digit (28x28 bytes); the page does the rest."""
 
     _esm = script() + RENDER
@@ -51,14 +51,9 @@ class WholeModel(anywidget.AnyWidget):
             super().__init__(weights=Path(folder, "model").read_bytes(), image=example.numpy().tobytes())
         self._seen = example, *read_digit(model, example)
 
-    def _repr_mimebundle_(self, **kwargs):
-        """The widget for whoever can run it, and a picture with words for everyone else."""
-        shown = super()._repr_mimebundle_(**kwargs)
-        data, metadata = shown if isinstance(shown, tuple) else (shown, {})
+    def still(self) -> tuple[str, str]:
         best = int(self._seen[1].argmax())
-        alt = f"The model on this digit: what it looks at, and its answer: {best}, among ten bars."
-        data = dict(data or {}) | {"image/png": still(*self._seen), "text/plain": alt}
-        return data, dict(metadata) | {"image/png": {"alt": alt}}
+        return still(*self._seen), f"The model on this digit: what it looks at, and its answer: {best}, among ten bars."
 
 
 def show_model(model: nn.Module, example: Tensor) -> WholeModel:
