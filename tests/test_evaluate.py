@@ -100,8 +100,8 @@ def test_a_gpu_gives_nearly_what_the_processor_gives():
 
 
 def test_normalise_takes_raw_pixels_only():
-    images, _ = data.mnist("train")
+    images = data.mnist("train")[0][::6]
     floats = data.normalise(images)
-    assert floats.dtype == torch.float32 and abs(floats.mean()) < 1e-3 and abs(floats.std() - 1) < 1e-3
+    assert floats.dtype == torch.float32 and abs(floats.mean()) < 0.01 and abs(floats.std() - 1) < 0.01
     with pytest.raises(TypeError, match=r"images: expected uint8 from 0 to 255, got torch\.float32"):
         data.normalise(floats)

@@ -72,7 +72,8 @@ def run_lesson(tmp_path):
     return run_lesson
 
 
-@pytest.mark.parametrize("number", ["07", *(pytest.param(n, marks=pytest.mark.long) for n in AFTERWARDS)])
+@pytest.mark.long
+@pytest.mark.parametrize("number", ["07", *AFTERWARDS])
 def test_a_lesson_runs_where_there_is_a_second_device(number, run_lesson):
     done = run_lesson(number)
     assert done.returncode == 0, done.stderr[-3000:]

@@ -115,6 +115,7 @@ def run(*arguments):
     return done.returncode, done.stdout, done.stderr.strip()
 
 
+@pytest.mark.long
 def test_one_command_makes_what_is_asked_for(tmp_path):
     parts = ["pages", "slides", "instructor"]
     code, said, error = run(tmp_path / "new" / "class", "02", "--only", *parts)
