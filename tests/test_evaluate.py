@@ -102,6 +102,6 @@ def test_a_gpu_gives_nearly_what_the_processor_gives():
 def test_normalise_takes_raw_pixels_only():
     images = data.mnist("train")[0][::6]
     floats = data.normalise(images)
-    assert floats.dtype == torch.float32 and abs(floats.mean()) < 0.02 and abs(floats.std() - 1) < 0.02
+    assert floats.dtype == torch.float32 and abs(floats.mean()) < 0.05 and abs(floats.std() - 1) < 0.05
     with pytest.raises(TypeError, match=r"images: expected uint8 from 0 to 255, got torch\.float32"):
         data.normalise(floats)
