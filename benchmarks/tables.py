@@ -17,7 +17,8 @@ def about(machine: dict) -> str:
     """The machine in a line."""
     named = {k: v for k, v in machine.items() if isinstance(v, str) and k not in ("device", "date")}
     versions = ", ".join(f"{k} {v}" for k, v in named.items())
-    where = f"{machine['device']}, {machine['cores']} cores, {machine['threads']} threads"
+    where = f"{machine['device']}, {machine['cores']} cores"
+    where += f", {machine['threads']} threads" if "threads" in machine else ""
     return f"Measured on {where}: {versions}; {machine['date']}."
 
 
@@ -142,6 +143,17 @@ def planner_section(result: dict) -> Iterator[str]:
     yield table(["", "formula", "counted", "ratio"], rows)
 
 
+def peaks_section(result: dict) -> Iterator[str]:
+    what = "Megabytes of a step of training; *reserved* is what the allocator keeps of the GPU."
+    yield f"## The planner beside a GPU's allocator\n\n{about(result['machine'])} {what}"
+    rows = []
+    for row in result["rows"]:
+        sizes = [row[kind] / 1e6 for kind in ("formula", "allocated", "reserved")]
+        name = f"{row['variant']}, {row['precision']}, batch {row['batch']}" + ", checkpointed" * row["checkpointed"]
+        rows.append([name, *(f"{size:,.0f}" for size in sizes), f"{sizes[0] / sizes[1]:.3f}"])
+    yield table(["", "formula", "allocated", "reserved", "formula / allocated"], rows)
+
+
 SECTIONS = {
     "mnist_cpu": mnist_section,
     "mnist_minute": minute_section,
@@ -149,5 +161,6 @@ SECTIONS = {
     "ladder": ladder_section,
     "gpu": gpu_section,
     "planner": planner_section,
+    "peaks": peaks_section,
     "start_cpu": start_section,
 }
