@@ -13,7 +13,7 @@ from .. import files
 from ..position_embedding import RESIZE
 from ..vit import ViT
 from . import fitting
-from .dialects import find_dialect, their_name, views
+from .dialects import DIALECTS, find_dialect, their_name, views
 from .fitting import convert, fit_head, fit_positions, fold_layer_scale
 from .relatives import config_of
 
@@ -141,11 +141,12 @@ def plain(state_dict: Mapping | str | os.PathLike) -> tuple[dict[str, Tensor], l
         if not isinstance(name, str) or not isinstance(value, Tensor):
             raise TypeError(f"state_dict: {name!r} holds a {type(value).__name__}, expected a name with a tensor")
     prefixes = ["module.", "_orig_mod.", "opt/target/", "params/img/", "params/"]
-    while prefix := next((p for p in prefixes if starts(tensors, p)), None):
+    taken = ""
+    while prefix := next((p for p in prefixes if starts(tensors, p)), None) or outer(tensors, taken):
         inside = {name.removeprefix(prefix): t for name, t in tensors.items() if name.startswith(prefix)}
         left = f" (left out: {len(tensors) - len(inside)} outside it)" * (len(inside) < len(tensors))
         notes.append(f"the prefix {prefix!r} is taken off{left}")
-        tensors = inside
+        tensors, taken = inside, taken + prefix
     return other_spelling(tensors, notes), notes
 
 
@@ -162,6 +163,31 @@ def starts(tensors: Mapping[str, Tensor], prefix: str) -> bool:
     """Whether all names start with `prefix`, except the one that averaging adds; for JAX's prefixes, some suffice."""
     rest = [name for name in tensors if not name.startswith(prefix)]
     return bool(tensors) and (rest in ([], ["n_averaged"]) or ("/" in prefix and len(rest) < len(tensors)))
+
+
+def outer(tensors: Mapping[str, Tensor], taken: str) -> str | None:
+    """What somebody's own model puts before the names of a ViT in it, "backbone.", say; ValueError if there are two.
+
+    `taken` has been taken off before.
+    """
+    with suppress(ValueError):
+        return find_dialect(other_spelling(dict(tensors), [])) and None
+    found = set()
+    for dialect in DIALECTS.values():
+        telling = their_name("encoder.blocks.0.norm2.weight", dialect.pairs).removeprefix("vit.")
+        for prefix in {name.removesuffix(telling) for name in tensors if name.endswith(telling)}:
+            inside = {name.removeprefix(prefix): t for name, t in tensors.items() if name.startswith(prefix)}
+            ends = ("cls_token.token", "head.norm.weight", "head.linear.weight")  # outside: the prefix is lost at some
+            alone = not {their_name(name, dialect.pairs).removeprefix("vit.") for name in ends} & {*tensors}
+            with suppress(ValueError):
+                find_dialect(other_spelling(inside, []))
+                found |= {prefix} if alone and prefix.endswith((".", "/")) else set()
+    if len(found) > 1:
+        prefixes = sorted(taken + prefix for prefix in found)
+        p = repr(prefixes[0])
+        one = f"{{name.removeprefix({p}): t for name, t in state.items() if name.startswith({p})}}"
+        raise ValueError(f"state_dict: it holds several models, under {prefixes}; give one of them: {one}")
+    return found.pop() if found else None
 
 
 def other_spelling(tensors: dict[str, Tensor], notes: list[str]) -> dict[str, Tensor]:
