@@ -3,6 +3,7 @@
 Set here, before torch is imported, so that pytest's workers and the lessons' kernels inherit it.
 """
 
+import gc
 import os
 from typing import Any
 
@@ -26,6 +27,12 @@ def start_kernel(*args: Any, start: Any = nbval.kernel.start_new_kernel, **optio
 
 
 nbval.kernel.start_new_kernel = start_kernel
+
+
+@pytest.fixture(autouse=True, scope="module")
+def collected():
+    yield
+    gc.collect()  # an error and its frame hold each other, and MNIST may be in them
 
 
 @pytest.fixture(autouse=True)

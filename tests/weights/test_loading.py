@@ -80,8 +80,8 @@ def test_logits_equal_timm(options, changes, words):
     ("name", "variant"),
     [
         ("vit_tiny_patch16_224", "Ti/16"),
-        ("vit_small_patch32_224", "S/32"),
-        pytest.param("vit_base_patch32_224", "B/32", marks=pytest.mark.long),  # its memory is more than all others'
+        pytest.param("vit_small_patch32_224", "S/32", marks=pytest.mark.long),  # in float64, with much memory
+        pytest.param("vit_base_patch32_224", "B/32", marks=pytest.mark.long),
         ("deit3_small_patch16_224", "S/16"),
     ],
 )

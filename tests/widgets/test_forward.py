@@ -85,7 +85,7 @@ def check(page, path, model, images, off, scale=SCALE):
 @pytest.mark.parametrize("name", OFF)
 def test_our_model_whole_and_with_parts_left_out(page, name):
     path = data.path("vit_mnist.safetensors")
-    images = data.mnist("test")[0][: 20 if name == "nothing" else 4]
+    images = data.mnist("test")[0][: 8 if name == "nothing" else 4]
     check(page, path, weights.load(path), images, OFF[name])
 
 
