@@ -113,7 +113,8 @@ def family(pid: int) -> list[psutil.Process]:
         for one in [first, *first.children(recursive=True)]:
             with contextlib.suppress(psutil.Error):
                 one.info = one.as_dict(["status", "cpu_times", "memory_info"])
-                found.append(one)
+                if None not in one.info.values():  # of a process that has ended, some systems tell nothing
+                    found.append(one)
     return found
 
 

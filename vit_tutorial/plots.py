@@ -56,7 +56,7 @@ def _numbers(name: str, values: Tensor | Sequence[float] | np.ndarray, dimension
 
 
 def as_picture(image: Picture) -> np.ndarray:
-    """(C, H, W) -> (H, W, C), stretched to 0..1; PIL images and arrays (H, W, C) from 0 to 1 are taken as they are."""
+    """(C, H, W) -> (H, W, C), stretched to 0..1; PIL images as seen, and arrays (H, W, C) from 0 to 1 as they are."""
     if isinstance(image, Image.Image):
         return np.asarray(as_seen(image)) / 255
     picture = _numbers("image", image, 3)

@@ -1,5 +1,6 @@
 """An answer is judged by itself: ours earn all points in every lesson, others hear why they earn none."""
 
+import os
 import subprocess
 import sys
 
@@ -67,6 +68,11 @@ STARTS = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {SPINS!
 def test_seconds_pass_while_it_computes_or_sleeps(code):
     with subprocess.Popen([sys.executable, "-c", code]) as process:
         assert sandbox.watch(process, 0.5) == "over"
+
+
+def test_a_process_that_tells_nothing_ends_no_watch(monkeypatch):
+    monkeypatch.setattr(sandbox.psutil.Process, "as_dict", lambda self, names: dict.fromkeys(names))
+    assert sandbox.family(os.getpid()) == []
 
 
 def test_seconds_do_not_pass_while_the_machine_lets_it_wait(monkeypatch):

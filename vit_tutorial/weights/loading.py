@@ -171,7 +171,8 @@ def outer(tensors: Mapping[str, Tensor], taken: str) -> str | None:
     `taken` has been taken off before.
     """
     with suppress(ValueError):
-        return find_dialect(other_spelling(dict(tensors), [])) and None
+        find_dialect(other_spelling(dict(tensors), []))
+        return None
     found = set()
     for dialect in DIALECTS.values():
         telling = their_name("encoder.blocks.0.norm2.weight", dialect.pairs).removeprefix("vit.")
