@@ -19,9 +19,9 @@ from transformers import ViTConfig as TheirConfig
 from transformers import ViTForImageClassification
 
 from vit_tutorial import VARIANTS, ViT, files, weights
+from vit_tutorial.modern import build
 from vit_tutorial.weights.dialects import DIALECTS, export, find_dialect
 from vit_tutorial.weights.loading import load_foreign, plain
-from vit_tutorial.weights.relatives import build
 
 from .machine import machine, store
 

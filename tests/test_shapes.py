@@ -7,6 +7,7 @@ import ast
 import importlib
 import inspect
 import re
+from dataclasses import replace
 from types import ModuleType
 
 import pytest
@@ -15,13 +16,14 @@ from torch import nn
 
 import vit_tutorial as vt
 from tools import lesson
-from vit_tutorial import interpret
+from vit_tutorial import interpret, modern
 
 SIZES = {"B": 2, "C": 6, "P": 4, "h": 3, "w": 5, "H": 12, "W": 20, "N": 15, "D": 24, "d": 8, "n": 1, "L": 7}
-SIZES |= {"num_classes": 11, "K": 11, "k": 9}
+SIZES |= {"num_classes": 11, "K": 11, "k": 9, "M": 32}
 LINE = re.compile(r"(\([^()]*,[^()]*\)) -> (\([^()]*,[^()]*\))")
 B, C, P, h, w, H, W, N, D = (SIZES[name] for name in ("B", "C", "P", "h", "w", "H", "W", "N", "D"))
 CONFIG = vt.ViTConfig((H, W), P, C, SIZES["num_classes"], D, SIZES["L"], h, 32, pool="mean")  # 15 tokens, 15 patches
+TODAY = modern.ModernConfig(**vars(CONFIG) | {"position": "rope", "num_registers": SIZES["n"], "swiglu": True})
 
 CALLS = {  # how to make a function of one tensor; the shapes are not repeated here
     "patchify": lambda x: vt.patchify(x, P),
@@ -37,6 +39,17 @@ CALLS = {  # how to make a function of one tensor; the shapes are not repeated h
     "EncoderBlock": lambda x: vt.EncoderBlock(D, h, 32)(x),
     "Encoder": lambda x: vt.Encoder(2, D, h, 32)(x),
     "ClassificationHead": lambda x: vt.ClassificationHead(D, SIZES["num_classes"])(x),
+    "turn": lambda x: modern.turn(x, torch.ones(N, SIZES["d"] // 2), torch.ones(N, SIZES["d"] // 2)),
+    "RotaryEmbedding": lambda x: modern.RotaryEmbedding(TODAY)(x),
+    "ModernAttention": lambda x: modern.ModernAttention(TODAY, nn.Identity())(x),
+    "SwiGLU": lambda x: modern.SwiGLU()(x),
+    "ModernAttention.project": lambda x: modern.ModernAttention(TODAY, nn.Identity()).project(x),
+    "QuickGELU": lambda x: modern.QuickGELU()(x),
+    "ModernBlock": lambda x: modern.ModernBlock(TODAY, nn.Identity())(x),
+    "ModernHead": lambda x: modern.ModernHead(TODAY)(x),
+    "ModernHead.ask": lambda x: modern.ModernHead(replace(TODAY, pool="map")).ask(x),
+    "ModernViT": lambda x: modern.ModernViT(TODAY)(x),
+    "ModernViT.encode": lambda x: modern.ModernViT(TODAY).encode(x),
     "ViT": lambda x: vt.ViT(CONFIG)(x),
     "placed": lambda x: interpret.placed(vt.ViT(CONFIG), x),
     "attention_maps": lambda x: interpret.attention_maps(vt.ViT(CONFIG), x),

@@ -124,6 +124,8 @@ def vit(variant: str, **changes) -> ViT:
 
 def count_parameters(config: ViTConfig) -> int:
     """Parameters of `ViT(config)` by closed formula, fixed positions included."""
+    if hasattr(config, "num_registers"):  # lesson 15's config has parts that are not counted here
+        raise TypeError(f"config: expected a ViTConfig, got a {type(config).__name__}")
     D, M, R = config.embed_dim, config.mlp_dim, config.representation_size
     patch = (config.in_channels * config.patch_size**2 + 1) * D
     tokens = (config.num_prefix + config.num_tokens) * D  # class token, and positions for all
@@ -134,6 +136,8 @@ def count_parameters(config: ViTConfig) -> int:
 
 def count_macs(config: ViTConfig) -> int:
     """Multiply-adds of one image's forward pass, attention products included."""
+    if hasattr(config, "num_registers"):  # lesson 15's config has parts that are not counted here
+        raise TypeError(f"config: expected a ViTConfig, got a {type(config).__name__}")
     D, M, N, R = config.embed_dim, config.mlp_dim, config.num_tokens, config.representation_size
     patch = config.grid[0] * config.grid[1] * config.in_channels * config.patch_size**2 * D
     block = N * (4 * D * D + 2 * D * M) + 2 * N * N * D

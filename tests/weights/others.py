@@ -14,15 +14,16 @@ from transformers import ViTForImageClassification
 
 from tests.reference import with_noise
 from vit_tutorial import ViT, ViTConfig
-from vit_tutorial.weights.relatives import RelativeConfig, build, simplest
+from vit_tutorial.modern import ModernConfig, build
+from vit_tutorial.weights.dialects import simplest
 
 LIMIT = 1e-10  # of the largest logit, in float64
 SMALL = ViTConfig(32, 8, 3, 7, 24, 2, 3, 48)
 
 
 def changed(config: ViTConfig = SMALL, **changes) -> ViTConfig:
-    """`dataclasses.replace`, for a relative's fields too."""
-    return simplest(RelativeConfig(**{**asdict(config), **changes}))
+    """`dataclasses.replace`, for a `ModernConfig`'s fields too."""
+    return simplest(ModernConfig(**{**asdict(config), **changes}))
 
 
 def new(config: ViTConfig = SMALL) -> ViT:

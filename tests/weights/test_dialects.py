@@ -20,8 +20,8 @@ from tests.weights.others import (
     torchvision_model,
 )
 from vit_tutorial import weights
+from vit_tutorial.modern import build
 from vit_tutorial.weights.dialects import DIALECTS, axes, export, find_dialect, split_qkv, views
-from vit_tutorial.weights.relatives import build
 
 BACK = [
     (weights.to_torchvision, weights.load_torchvision, {}),
@@ -105,7 +105,7 @@ def test_axes_differ_in_jax_alone():
 
 
 def test_what_no_library_writes_is_refused():
-    with pytest.raises(ValueError, match=r"no library writes a plain ViT with the names \['layer1.weight'\]"):
+    with pytest.raises(ValueError, match=r"no ViT has the names \['layer1.weight'\]"):
         find_dialect({"layer1.weight": torch.zeros(2)})
 
 

@@ -22,9 +22,9 @@ from tests.weights.others import (
     torchvision_model,
 )
 from vit_tutorial import weights
-from vit_tutorial.weights.fitting import fold_layer_scale, square
+from vit_tutorial.modern import build
+from vit_tutorial.weights.fitting import square
 from vit_tutorial.weights.infer_config import infer_config
-from vit_tutorial.weights.relatives import build, traits
 
 pytestmark = pytest.mark.filterwarnings("ignore:num_heads=")
 
@@ -38,7 +38,7 @@ def test_other_classes_keep_the_models_head_and_say_so(classes):
         weights.load_jax: {name: a.astype("float32") for name, a in jax_arrays(SMALL, big=True).items()},
     }
     for load, theirs in state.items():
-        model = with_noise(build(changed(num_classes=classes, **traits(infer_config(theirs)))))
+        model = with_noise(build(changed(infer_config(theirs), num_classes=classes, num_heads=3)))
         head, norm = model.head.linear.weight.clone(), model.head.norm.weight.clone()
         words = f"^the file has a head for 7 classes: the model keeps its own, for {classes}$"
         loud(words, load, model, theirs)
@@ -126,17 +126,6 @@ def test_a_slot_is_more_likely_than_none():
     assert square(10, 5) == (3, 1) and square(10, 0) is None and square(5, 5) == (2, 1)
 
 
-@pytest.mark.parametrize("D", [3, 8])
-def test_a_folded_scale_is_the_same_function(D):
-    draw = torch.Generator().manual_seed(D)
-    weight, bias, gamma, x = (torch.randn(shape, generator=draw) for shape in ((D, 5), D, D, (4, 5)))
-    name = "encoder.blocks.0.mlp"
-    tensors = {f"{name}.fc2.weight": weight, f"{name}.fc2.bias": bias, f"{name}.gamma": gamma}
-    assert fold_layer_scale(tensors) and len(tensors) == 2
-    folded = x @ tensors[f"{name}.fc2.weight"].T + tensors[f"{name}.fc2.bias"]
-    torch.testing.assert_close(folded, gamma * (x @ weight.T + bias))
-
-
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_half_precision_is_converted_and_said(dtype):
     state = {name: tensor.to(dtype) for name, tensor in weights.to_timm(new()).items()}
@@ -147,12 +136,12 @@ def test_half_precision_is_converted_and_said(dtype):
     loud(f"^stored in torch.float32, converted to {dtype}$", weights.load_timm, build(SMALL).to(dtype), state)
 
 
-def test_half_precision_is_folded_and_resized_in_the_models_own():
+def test_half_precision_is_resized_in_the_models_own():
     state = {name: tensor.half() for name, tensor in timm_model(init_values=0.3).state_dict().items()}
     double = {name: tensor.double() for name, tensor in state.items()}
-    config = changed(image_size=48)
-    ours = loud("stored in torch.float16.*LayerScale.*resized", weights.load_timm, new(config), state)
-    expected = loud("^LayerScale.*resized", weights.load_timm, new(config), double)
+    config = changed(image_size=48, layer_scale=0.3)
+    ours = loud("stored in torch.float16.*resized", weights.load_timm, new(config), state)
+    expected = loud("^positions resized", weights.load_timm, new(config), double)
     images = images_for(config, 1)
     assert torch.equal(ours(images), expected(images))
 
@@ -164,7 +153,7 @@ def test_float32_into_double_is_not_worth_a_word():
 def test_nothing_of_the_files_own_tensors_is_changed():
     state = timm_model(init_values=0.5, no_embed_class=True).state_dict()
     before = {name: tensor.clone() for name, tensor in state.items()}
-    loud("LayerScale", weights.load_timm, new(changed(num_classes=3)), state)
+    loud("only patches", weights.load_timm, new(changed(num_classes=3, layer_scale=0.1)), state)
     assert list(state) == list(before) and all(torch.equal(state[name], before[name]) for name in before)
 
 

@@ -16,7 +16,7 @@ KINDS = [{}, {"num_registers": 2, "norm_eps": 1e-12}, {"pool": "mean", "norm_las
 
 
 @pytest.mark.parametrize("changes", KINDS)
-def test_plain_models_and_relatives_come_back_bit_for_bit(changes, tmp_path):
+def test_plain_models_and_todays_come_back_bit_for_bit(changes, tmp_path):
     model = new(changed(**changes)).float()
     weights.save(model, tmp_path / "model.safetensors")
     again = weights.load(tmp_path / "model.safetensors")

@@ -5,7 +5,7 @@ import torch
 
 from tests.widgets.browser import run_cell
 from vit_tutorial import ViT, ViTConfig, data, weights
-from vit_tutorial.weights.relatives import Relative, RelativeConfig
+from vit_tutorial.modern import ModernConfig, ModernViT
 from vit_tutorial.widgets import show_model
 
 SIZES = {"image_size": 28, "patch_size": 7, "in_channels": 1, "num_classes": 10, "embed_dim": 16, "depth": 2}
@@ -63,8 +63,8 @@ def test_what_the_page_cannot_compute_is_refused():
     paper = torch.zeros(1, 28, 28, dtype=torch.uint8)
     for model in (
         ViT(ViTConfig(**SIZES, representation_size=9)),
-        Relative(RelativeConfig(**SIZES, num_registers=2)),
-        Relative(RelativeConfig(**SIZES, gelu="tanh")),
+        ModernViT(ModernConfig(**SIZES, num_registers=2)),
+        ModernViT(ModernConfig(**SIZES, gelu="tanh")),
     ):
         with pytest.raises(ValueError, match="model: expected lesson 07's ViT, without representation_size, got"):
             show_model(model, paper)

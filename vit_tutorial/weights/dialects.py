@@ -2,15 +2,15 @@
 
 import tomllib
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 
 import torch
 from einops import rearrange
 from torch import Tensor
 
-from ..vit import ViT
-from .relatives import parts_of, traits
+from ..modern import ModernConfig
+from ..vit import ViT, ViTConfig
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,10 @@ class Dialect:
     apart: bool = False  # q, k and v are three tensors
     layout: Sequence[tuple[Sequence[str], str, str]] = ()  # ends of our names, our axes, theirs
     expects: Mapping[str, object] = field(default_factory=dict)  # fields of a config
+    signs: Mapping[str, bool] = field(default_factory=dict)  # names that are there, or are not
+    no_bias: Sequence[str] = ()  # ends of our names of biases that the library has not
+    pairs_of: str = ""  # how the rows of q and k lie, where RoPE turns neighbours
+    first_axis: str = "row"  # or "column": what the first half of them turns with
 
 
 def read_dialects(path: Path) -> dict[str, Dialect]:
@@ -48,13 +52,21 @@ def their_name(name: str, pairs: list[tuple[str, str]]) -> str:
 
 def find_dialect(names: Collection[str], library: str | None = None) -> Dialect:
     """The dialect that has these names, or ValueError; given a `library`, always the nearest of its dialects."""
-    telling = [f"encoder.blocks.0.{part}.weight" for part in ("norm2", "mlp.fc1", "attention.out")]
-    telling += ["patch_embedding.projection.weight", "position_embedding.embedding"]
+
+    def misses(dialect: Dialect) -> tuple[int, int]:
+        """How many telling names are not as they should be; of equals, the one with more signs."""
+        parts = ["norm2.weight", "mlp.fc1.weight", "attention.q.weight" if dialect.apart else "attention.qkv.weight"]
+        telling = [f"encoder.blocks.0.{part}" for part in parts]
+        telling += ["patch_embedding.projection.weight", "position_embedding.embedding"]
+        signs = {their_name(name, dialect.pairs): True for name in telling} | dialect.signs
+        return sum((name in names) != there for name, there in signs.items()), -len(dialect.signs)
+
     known = [dialect for dialect in DIALECTS.values() if library in (None, dialect.library)]
-    found = [sum(their_name(name, dialect.pairs) in names for name in telling) for dialect in known]
-    if library is None and max(found) < len(telling):
-        raise ValueError(f"state_dict: no library writes a plain ViT with the names {sorted(names)[:4]} ...")
-    return known[found.index(max(found))]
+    nearest = min(known, key=misses)
+    if library is None and misses(nearest)[0]:
+        read = ", ".join(DIALECTS)
+        raise ValueError(f"state_dict: no ViT has the names {sorted(names)[:4]} ...; names are known of {read}")
+    return nearest
 
 
 def split_qkv(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -72,11 +84,43 @@ def axes(name: str, dialect: Dialect) -> tuple[str, str] | None:
     return next((tuple(both) for ends, *both in dialect.layout if name.endswith(tuple(ends))), None)
 
 
+def config_of(model: ViT) -> ViTConfig:
+    """The model's config; TypeError if it has none and so is no ViT."""
+    if not hasattr(model, "config") or not hasattr(model, "state_dict"):
+        raise TypeError(f"model: expected a ViT, got {type(model).__name__}")
+    return model.config
+
+
+def trait(config: ViTConfig, name: str) -> object:
+    """A field of a config; a plain one has the paper's value."""
+    return getattr(config, name, getattr(ModernConfig, name))
+
+
+def simplest(config: ModernConfig) -> ViTConfig:
+    """The plain `ViTConfig` if lesson 07's ViT is the same model, else `config` itself."""
+    plain = ViTConfig(**{field.name: getattr(config, field.name) for field in fields(ViTConfig)})
+    same = ModernConfig(**asdict(plain)) == config and config.num_classes
+    return plain if same and plain.pool != "map" and "rope" not in plain.position else config
+
+
+def parts_of(model: ViT) -> dict[str, Tensor]:
+    """The model's state dict, as views, in which registers and a norm after the mean have names of their own."""
+    config, state = config_of(model), dict(model.state_dict())
+    if R := trait(config, "num_registers"):
+        tokens = state.pop("cls_token.token")  # (1, 1+R, D), or (1, R, D)
+        state |= {"cls_token.token": tokens[:, :-R]} if tokens.shape[1] > R else {}
+        state["registers.token"] = tokens[:, -R:]
+    if trait(config, "norm_last"):
+        state = {name.replace("head.norm.", "head.fc_norm."): tensor for name, tensor in state.items()}
+    return state
+
+
 def views(model: ViT, dialect: Dialect) -> dict[str, Tensor]:
     """Views of our tensors, by our names, in the dialect's layout: writing there sets the model."""
     state = parts_of(model)
     if dialect.apart:
-        state = split_qkv(state)
+        head = {name: tensor for name, tensor in state.items() if name.startswith("head.")}  # SigLIP's stays fused
+        state = split_qkv({name: tensor for name, tensor in state.items() if name not in head}) | head
     for name, tensor in state.items():
         if both := axes(name, dialect):
             heads = {"h": model.config.num_heads} if "h" in both[1].split() else {}
@@ -92,29 +136,36 @@ def export(model: ViT, dialect: Dialect) -> dict[str, Tensor]:
     }
 
 
-def export_to(model: ViT, name: str, **can: object) -> dict[str, Tensor]:
-    """`export`, or ValueError if the model has a trait that differs from what the library's ViT `can` have."""
-    for trait, value in can.items():
-        has = getattr(model.config, trait, traits(model.config).get(trait))
-        if has != value:
-            raise ValueError(f"model: has {trait}={has!r}; the ViT of {name} can only have {value!r}")
+LATER = {field.name: field.default for field in fields(ModernConfig)[len(fields(ViTConfig)) :]}
+
+
+def export_to(model: ViT, name: str, can: Mapping[str, object], free: Collection[str] = ()) -> dict[str, Tensor]:
+    """`export`, or ValueError if a field of the model's config is not what the library's ViT `can` have.
+
+    What came after 2020 has to be at its default, but for the fields that are `free`.
+    """
+    wanted = {key: value for key, value in LATER.items() if key not in free} | can
+    wanted["position"] = "sincos2d" if model.config.position == "sincos2d" else "learned"  # both are a table
+    for key, value in wanted.items():
+        if (has := trait(config_of(model), key)) != value:
+            raise ValueError(f"model: has {key}={has!r}; the ViT of {name} can only have {value!r}")
     return export(model, DIALECTS[name])
 
 
 def to_torchvision(model: ViT) -> dict[str, Tensor]:
     """A state dict for torchvision's VisionTransformer; ValueError for a model that it cannot express."""
-    square = (model.config.size[0],) * 2
-    can = {"size": square, "pool": "cls", "in_channels": 3, "gelu": "exact", "norm_eps": 1e-6}
-    return export_to(model, "torchvision", **can, num_registers=0, norm_last=False)
+    return export_to(model, "torchvision", {"size": (config_of(model).size[0],) * 2, "pool": "cls", "in_channels": 3})
 
 
 def to_timm(model: ViT) -> dict[str, Tensor]:
-    """A state dict for timm's VisionTransformer; ValueError if the model has pre-logits, which timm's has not.
+    """A state dict for timm's VisionTransformer; ValueError for a model that it cannot express.
 
-    Build timm's model with `class_token`, `reg_tokens`, `global_pool`, `fc_norm`, `act_layer` and the eps of
-    `norm_layer` as this model has them.
+    Build timm's model with `class_token`, `reg_tokens`, `global_pool`, `fc_norm`, `act_layer`, `init_values` and the
+    eps of `norm_layer` as this model has them.
     """
-    return export_to(model, "timm", representation_size=None)
+    free = ("num_registers", "norm_eps", "gelu", "norm_last", "layer_scale")
+    pool = "cls" if config_of(model).pool == "cls" else "mean"
+    return export_to(model, "timm", {"representation_size": None, "pool": pool}, free)
 
 
 def to_transformers(model: ViT, on_disk: bool = False) -> dict[str, Tensor]:
@@ -126,4 +177,4 @@ def to_transformers(model: ViT, on_disk: bool = False) -> dict[str, Tensor]:
     if not isinstance(on_disk, bool):  # "no", or a path, would count as True
         raise TypeError(f"on_disk: expected a bool, got {on_disk!r}")
     name = "transformers on disk" if on_disk else "transformers"
-    return export_to(model, name, pool="cls", representation_size=None, num_registers=0, norm_last=False)
+    return export_to(model, name, {"pool": "cls", "representation_size": None}, ("norm_eps", "gelu"))

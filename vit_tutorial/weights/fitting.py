@@ -1,4 +1,4 @@
-"""Lesson 10: what is changed in another library's weights until they fit: a folded scale, positions, a head.
+"""Lesson 10: what is changed in another library's weights until they fit: biases, an order, positions, a head.
 
 Each function changes the dict `tensors`, which has our names, and returns notes for the user. Tensors that it cannot
 use stay as they are; the strict comparison afterwards reports them.
@@ -7,18 +7,18 @@ use stay as they are; the strict comparison afterwards reports them.
 import math
 
 import torch
+from einops import rearrange
 from torch import Tensor
 
 from ..position_embedding import resize_positions
 from ..vit import ViTConfig
-from .dialects import Dialect
-from .relatives import traits
+from .dialects import Dialect, trait
 
 
 def besides(config: ViTConfig) -> list[str]:
     """Our names for tensors that a file can have besides the model's own."""
-    blocks = [f"encoder.blocks.{i}.{part}.gamma" for i in range(config.depth) for part in ("attention", "mlp")]
-    return ["cls_token.token", "registers.token", "head.pre_logits.0.weight", "head.pre_logits.0.bias", *blocks]
+    biases = [f"encoder.blocks.{i}.attention.{part}_bias" for i in range(config.depth) for part in "qv"]
+    return ["cls_token.token", "registers.token", "head.pre_logits.0.weight", "head.pre_logits.0.bias", *biases]
 
 
 def convert(tensors: dict[str, Tensor], own: dict[str, Tensor], names: dict[str, str]) -> list[str]:
@@ -40,28 +40,39 @@ def convert(tensors: dict[str, Tensor], own: dict[str, Tensor], names: dict[str,
     return notes
 
 
-def add_biases(tensors: dict[str, Tensor], own: dict[str, Tensor]) -> list[str]:
-    """Zeros as the biases of queries, keys and values, if the file has all of their weights and no bias."""
+def add_biases(tensors: dict[str, Tensor], own: dict[str, Tensor], dialect: Dialect) -> list[str]:
+    """Zeros as biases that the library has not, and as those of q, k and v if the file has all weights and no bias."""
+    for name in [name for name in tensors if name.endswith(".q_bias")]:  # timm's Eva: one for q, one for v
+        q, v = tensors[name], tensors.get(name.replace(".q_bias", ".v_bias"))
+        if v is not None and q.shape == v.shape and q.ndim == 1:
+            del tensors[name], tensors[name.replace(".q_bias", ".v_bias")]
+            tensors[name.replace(".q_bias", ".qkv.bias")] = torch.cat([q, torch.zeros_like(q), v])
+    unusual = [name for name in own if name.endswith(tuple(dialect.no_bias)) and name in tensors]
+    lacking = [name for name in own if name.endswith(tuple(dialect.no_bias)) and name not in tensors]
+    tensors |= {name: torch.zeros_like(own[name]) for name in lacking}
+    notes = [f"{unusual[0]}: weights of {dialect.name} have no such bias as a rule"] if unusual else []
     biases = [name for name in own if name.endswith((".qkv.bias", ".q.bias", ".k.bias", ".v.bias"))]
+    biases = [name for name in biases if not name.startswith("head.") and name not in lacking]
     weights = [name.replace("bias", "weight") for name in biases]
-    if not set(weights) <= set(tensors) or set(biases) & set(tensors) or not biases:
-        return []
-    tensors |= {name: torch.zeros_like(own[name]) for name in biases}
-    return ["queries, keys and values have no bias: zeros"]
-
-
-def fold_layer_scale(tensors: dict[str, Tensor]) -> list[str]:
-    """Multiply LayerScale (arXiv 2103.17239) into the layer before it, which gives the same function."""
-    notes = []
-    for name in [name for name in tensors if name.endswith(".gamma")]:
-        layer = name.replace("attention.gamma", "attention.out").replace("mlp.gamma", "mlp.fc2")
-        weight, bias = tensors.get(f"{layer}.weight"), tensors.get(f"{layer}.bias")
-        known = weight is not None and bias is not None
-        if known and weight.ndim == 2 and tensors[name].shape == bias.shape == weight.shape[:1]:
-            gamma = tensors.pop(name)  # (D,): one number per row of the weight
-            tensors |= {f"{layer}.weight": gamma[:, None] * weight, f"{layer}.bias": gamma * bias}
-            notes = ["LayerScale is folded into the layers before it"]
+    if set(weights) <= set(tensors) and not set(biases) & set(tensors) and biases:
+        tensors |= {name: torch.zeros_like(own[name]) for name in biases}
+        notes.append("queries, keys and values have no bias: zeros")
     return notes
+
+
+def order_pairs(tensors: dict[str, Tensor], config: ViTConfig, dialect: Dialect) -> None:
+    """Reorder the rows of q and k where RoPE turns neighbours, so that feature i turns with i + d/2.
+
+    A score is a sum over the features, so their order is free, as long as q and k have the same.
+    """
+    for name in [name for name in tensors if dialect.pairs_of and "encoder." in name and ".qkv." in name]:
+        q, k, v = tensors[name].chunk(3)
+        if len(q) == len(v) == config.embed_dim:
+            sizes = {"h": config.num_heads, "two": 2, "xy": 2}
+            q, k = (rearrange(x, f"({dialect.pairs_of}) ... -> h two xy f ...", **sizes) for x in (q, k))
+            if dialect.first_axis == "column":
+                q, k = q.flip(2), k.flip(2)
+            tensors[name] = torch.cat([q.flatten(0, 3), k.flatten(0, 3), v])
 
 
 def fit_registers(tensors: dict[str, Tensor], config: ViTConfig) -> list[str]:
@@ -78,6 +89,8 @@ def fit_registers(tensors: dict[str, Tensor], config: ViTConfig) -> list[str]:
 def fit_head(tensors: dict[str, Tensor], own: dict[str, Tensor]) -> list[str]:
     """Keep the model's own head, from `own`, if the file has none or one for another number of classes."""
     ends = ["head.linear.weight", "head.linear.bias"]
+    if ends[0] not in own:  # num_classes=0
+        return []
     found = [tensors[name] for name in ends if name in tensors]
     if found and (len(found) < 2 or found[1].ndim != 1 or len(found[1]) not in found[0].shape):
         return []
@@ -130,7 +143,14 @@ def fit_positions(tensors: dict[str, Tensor], config: ViTConfig, resize: str) ->
 
 
 def other_arithmetic(config: ViTConfig, dialect: Dialect) -> list[str]:
-    """What the dialect's weights expect of the model, but no file contains: eps and GELU."""
-    has, expect = traits(config), f"weights of {dialect.name} as a rule expect"
-    other = {name: value for name, value in dialect.expects.items() if value != has[name]}
-    return [f"{expect} {name}={value!r}, the model has {has[name]!r}" for name, value in other.items()]
+    """What the dialect's weights expect of the model, but no file contains: eps and GELU, say."""
+    expect = f"weights of {dialect.name} as a rule expect"
+    other = {name: value for name, value in dialect.expects.items() if value != trait(config, name)}
+    return [f"{expect} {name}={value!r}, the model has {trait(config, name)!r}" for name, value in other.items()]
+
+
+def unseen(config: ViTConfig, dialect: Dialect, count: int) -> str:
+    """What was taken, and what no name and no shape shows, as the model has it."""
+    names = ["num_heads", "norm_eps", "gelu", "position"] + ["theta", "coordinates"] * ("rope" in config.position)
+    has = ", ".join(f"{name}={trait(config, name)!r}" for name in names)
+    return f"{count} tensors of {dialect.name}. No file shows {has}, nor that norms come first: the config says so."

@@ -2,20 +2,21 @@
 
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import count
 from os import PathLike
 
 from torch import Tensor
 
+from ..modern import ModernConfig
 from ..vit import VARIANTS, ViTConfig
-from .dialects import axes, find_dialect, their_name
+from .dialects import axes, find_dialect, simplest, their_name
 from .fitting import square
-from .loading import plain
-from .relatives import RelativeConfig, simplest
+from .spelling import plain
 
 
 def infer_config(state_dict: Mapping[str, Tensor] | str | PathLike) -> ViTConfig:
-    """The config of a model that these weights fit, a `RelativeConfig` if need be; `build` makes the model.
+    """The config of a model that these weights fit, a `ModernConfig` if need be; `modern.build` makes the model.
 
     `state_dict` is a state dict or the path of a file. Only JAX files show the number of heads. For others it follows
     the papers' rule, one head per 64 numbers of `embed_dim` and at most 16, with a warning if the papers have no model
@@ -44,22 +45,28 @@ def infer_config(state_dict: Mapping[str, Tensor] | str | PathLike) -> ViTConfig
         warnings.warn(f"num_heads={num_heads} is a guess: no shape shows it", stacklevel=2)
 
     cls, registers = (sizes(f"{name}.token", "_ n D").get("n", 0) for name in ("cls_token", "registers"))
-    norm_last = bool(sizes("head.fc_norm.weight", "D"))
-    pool = "cls" if cls and not norm_last else "mean"
-    positions = sizes("position_embedding.embedding", "_ N D")["N"]
-    side, _ = square(positions, cls + registers) or (0, 0)
-    if not side:
-        raise ValueError(f"state_dict: {positions} positions are no square of patches")
-    config = RelativeConfig(
-        **shown,
+    norm_last, mapped = bool(sizes("head.fc_norm.weight", "D")), bool(sizes("head.probe", "_ _ D"))
+    pool = "map" if mapped else "cls" if cls and not norm_last else "mean"
+    inner = sizes("encoder.blocks.0.mlp.fc2.weight", "o i")["i"]
+    config = ModernConfig(
+        **shown | {"mlp_dim": inner},
         **dialect.expects,
-        image_size=side * patch_size,
         in_channels=patch["C"],
-        num_classes=sizes("head.linear.bias", "C").get("C", ViTConfig.num_classes),
+        num_classes=(sizes("head.linear.bias", "C") or sizes("head.linear.weight", "C D")).get("C", 0),
         num_heads=num_heads,
         pool=pool,
         representation_size=sizes("head.pre_logits.0.bias", "R").get("R"),
         num_registers=cls + registers - (pool == "cls"),  # a class token that nobody reads is one
         norm_last=norm_last,
+        norm_first=bool(sizes("norm_first.weight", "D")),
+        swiglu=mlp_dim == 2 * inner,
+        layer_scale=1e-5 if sizes("encoder.blocks.0.gamma1", "D") else None,
+        qk_norm=bool(sizes("encoder.blocks.0.attention.q_norm.weight", "d")),
     )
-    return simplest(config)
+    if config.position == "rope":  # the file holds no positions; any size will do
+        return config
+    positions = sizes("position_embedding.embedding", "_ N D")["N"]
+    side, _ = square(positions, cls + registers) or (0, 0)
+    if not side:
+        raise ValueError(f"state_dict: {positions} positions are no square of patches")
+    return simplest(replace(config, image_size=side * patch_size))

@@ -7,9 +7,10 @@ from os import PathLike
 import torch
 
 from .. import files
-from ..vit import ViT, ViTConfig, count_parameters
+from ..modern import ModernConfig, build
+from ..vit import ViT, ViTConfig
+from .dialects import config_of, simplest, trait
 from .loading import load_exactly
-from .relatives import RelativeConfig, build, config_of, simplest, traits
 
 
 def save(model: ViT, path: str | PathLike) -> None:
@@ -29,9 +30,12 @@ def load(path: str | PathLike) -> ViT:
         config = read_config(texts["vit_config"])
         held = sum(tensor.numel() for tensor in tensors.values())
         # before memory and time are asked for; what differs is listed below
-        if count_parameters(config) > 2 * held or config.depth > len(tensors):
-            asked = f"it has {count_parameters(config)} parameters in {config.depth} blocks"
-            raise ValueError(f"{asked}, the file holds {held} numbers in {len(tensors)} tensors")
+        if config.depth > len(tensors):
+            raise ValueError(f"it has {config.depth} blocks, the file {len(tensors)} tensors")
+        with torch.device("meta"):
+            wanted = sum(tensor.numel() for tensor in build(config).state_dict().values())
+        if wanted > 2 * held:
+            raise ValueError(f"it has {wanted} parameters, the file holds {held} numbers")
         with torch.random.fork_rng(devices=[]):  # the start values are drawn in vain
             model = build(config)
         load_exactly(model, tensors, {name: name for name in model.state_dict()})
@@ -42,10 +46,10 @@ def load(path: str | PathLike) -> ViT:
 
 def read_config(text: str) -> ViTConfig:
     """The config in a file's text; a field that it lacks has its default. A wrong text raises an error of some kind."""
-    config = simplest(RelativeConfig(**json.loads(text)))
+    config = simplest(ModernConfig(**json.loads(text)))
     if isinstance(config.image_size, list):  # JSON has no tuples
         config = replace(config, image_size=tuple(config.image_size))
-    shares = [config.dropout, config.attention_dropout, traits(config)["norm_eps"]]
+    shares = [config.dropout, config.attention_dropout, trait(config, "norm_eps")]
     counts = [config.num_heads, config.depth, config.patch_size, *config.size, config.in_channels, config.num_classes]
     counts += [config.embed_dim, config.mlp_dim]
     numbers = all(type(n) in (int, float) and 0 <= n <= 1 for n in shares) and all(type(n) is int for n in counts)

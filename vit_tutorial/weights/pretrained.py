@@ -11,10 +11,10 @@ from torch import Tensor
 
 from .. import files
 from ..data import as_seen
+from ..modern import build
 from ..vit import ViT
 from .infer_config import infer_config
 from .loading import load_foreign
-from .relatives import build
 
 NAMES = {
     "torchvision": "IMAGENET1K_V1",

@@ -1,0 +1,183 @@
+"""Today's ViTs of transformers and timm in our model: the same tokens and the same pooled vector, in float64."""
+
+import copy
+import warnings
+from dataclasses import replace
+from functools import cache
+
+import pytest
+import timm
+import torch
+from safetensors.torch import load_file
+from timm.models.eva import checkpoint_filter_fn as eva_filter
+from timm.models.vision_transformer import checkpoint_filter_fn
+from transformers import CLIPConfig, CLIPModel, SiglipConfig, SiglipModel
+
+from benchmarks import families
+from benchmarks.families import DEPTH, HEADS, PATCH, SIDE, D, Family, randomised, tokens_of
+from tests.reference import difference
+from vit_tutorial import weights
+from vit_tutorial.modern import ModernViT, build
+from vit_tutorial.weights.dialects import find_dialect
+from vit_tutorial.weights.loading import load_foreign
+from vit_tutorial.weights.spelling import plain
+
+pytestmark = pytest.mark.filterwarnings("ignore:num_heads=")
+NAMES = {
+    "transformers": ["DINOv2", "DINOv2, 3 registers", "DINOv2, SwiGLU, 3 registers", "DINOv3", "DINOv3, SwiGLU",
+                     "SigLIP", "SigLIP 2, NaFlex", "CLIP"],
+    "timm": ["DINOv2", "DINOv2, 4 registers", "DINOv2, SwiGLU, 4 registers", "DINOv3", "DINOv3, SwiGLU",
+             "DINOv3, biases", "SigLIP", "CLIP", "EVA-02", "Perception Encoder"],
+}  # fmt: skip
+ALL = [(library, name) for library, names in NAMES.items() for name in names]
+
+
+@cache
+def made() -> dict[tuple[str, str], Family]:
+    return {(f.library, f.name): f for f in [*families.of_transformers(), *families.of_timm()]}
+
+
+def read(family: Family, state: dict | None = None, **changes) -> ModernViT:
+    """Our model with a family's weights, by the config that the file shows and what it cannot show."""
+    state = family.state if state is None else state
+    config = replace(weights.infer_config(state), **family.unseen | changes)
+    model = build(config).double().eval()
+    with warnings.catch_warnings(action="ignore"):
+        said = load_foreign(model, state, family.library)
+    assert f"No file shows num_heads={HEADS}" in said
+    return model
+
+
+def images_of(*size: int) -> torch.Tensor:
+    return torch.randn(2, 3, *size, generator=torch.Generator().manual_seed(5), dtype=torch.double)
+
+
+def test_all_families_are_tried():
+    assert [*made()] == ALL
+
+
+@pytest.mark.parametrize(("library", "name"), ALL)
+def test_tokens_and_pooled_vector_are_the_librarys(library, name):
+    family = made()[library, name]
+    model = read(family)
+    limit = 1e-5 if library == "timm" and family.any_size else 1e-12  # timm's angles are float32, by another formula
+    for size in [(SIDE, SIDE), (SIDE, SIDE + 2 * PATCH)][: 1 + family.any_size]:
+        images = images_of(*size)
+        with torch.no_grad():
+            tokens, pooled = family.run(family.model, images)
+            assert difference(tokens_of(model, images), tokens) < limit
+            assert difference(model(images), pooled) < limit
+
+
+@pytest.mark.parametrize(
+    ("library", "name"),
+    [("transformers", name) for name in ("DINOv2, SwiGLU, 3 registers", "DINOv3", "SigLIP", "CLIP")]
+    + [("timm", "EVA-02"), ("timm", "Perception Encoder")],
+)
+def test_gradients_are_the_librarys(library, name):
+    """Theirs are carried into another model as weights are, and compared with ours, one by one."""
+    family = made()[library, name]
+    model, carrier, images = read(family), read(family), images_of(SIDE, SIDE)
+    for network, out in ((family.model, family.run(family.model, images)[1]), (model, model(images))):
+        network.zero_grad()
+        out.square().sum().backward()
+    state = {n: torch.zeros_like(p) if p.grad is None else p.grad for n, p in family.model.named_parameters()}
+    with warnings.catch_warnings(action="ignore"):
+        load_foreign(carrier, state, library)
+    for (ours, parameter), theirs in zip(model.named_parameters(), carrier.parameters(), strict=True):
+        here = theirs != 0  # biases of keys, say, or positions of registers are not there
+        assert difference(parameter.grad[here], theirs[here]) < 1e-10 if here.any() else "bias" in ours, ours
+
+
+def test_a_text_tower_is_passed_over_by_name():
+    sizes = {"hidden_size": D, "num_hidden_layers": 1, "num_attention_heads": HEADS, "intermediate_size": 80}
+    text = sizes | {"vocab_size": 20, "max_position_embeddings": 8, "projection_size": D}
+    vision = sizes | {"image_size": SIDE, "patch_size": PATCH}
+    both = {
+        "text_config": text | {"bos_token_id": 0, "eos_token_id": 1, "pad_token_id": 2},
+        "vision_config": vision,
+    }
+    clip = randomised(CLIPModel(CLIPConfig(**both, projection_dim=24)))
+    siglip = randomised(SiglipModel(SiglipConfig(**both)))
+    for theirs, name in ((clip, "CLIP"), (siglip, "SigLIP")):
+        model = build(replace(weights.infer_config(theirs.state_dict()), num_heads=HEADS)).double()
+        with pytest.warns(UserWarning, match=r"^the text tower is left out: \d+ tensors"):
+            weights.load_transformers(model, theirs.state_dict())
+        images = images_of(SIDE, SIDE)
+        expected = theirs.get_image_features(pixel_values=images)
+        assert difference(model(images), getattr(expected, "pooler_output", expected)) < 1e-12
+        assert find_dialect(plain(theirs.state_dict())[0]).name == f"transformers' {name}"
+
+
+@pytest.mark.parametrize("name", ["DINOv2, 3 registers", "DINOv2, SwiGLU, 3 registers", "DINOv3, SwiGLU", "SigLIP"])
+def test_names_on_disk(name, tmp_path):
+    family = made()["transformers", name]
+    family.model.save_pretrained(tmp_path)
+    state = load_file(tmp_path / "model.safetensors")
+    images = images_of(SIDE, SIDE)
+    assert torch.equal(read(family, state)(images), read(family)(images))
+
+
+def test_a_larger_picture_of_a_learned_table_is_resized_as_the_library_does():
+    family = made()["transformers", "DINOv2"]
+    images = images_of(SIDE, SIDE + 2 * PATCH)
+    larger = read(family, image_size=(SIDE, SIDE + 2 * PATCH))
+    assert difference(larger(images), family.model(pixel_values=images).pooler_output) < 1e-6  # it resizes in float32
+    family = made()["timm", "DINOv2"]
+    theirs = timm.create_model(
+        "vit_small_patch14_dinov2", depth=DEPTH, embed_dim=D, num_heads=HEADS, patch_size=PATCH, num_classes=0,
+        img_size=(SIDE, SIDE + 2 * PATCH),
+    ).double()  # fmt: skip
+    theirs.load_state_dict(checkpoint_filter_fn(family.state, theirs))
+    larger = read(family, image_size=(SIDE, SIDE + 2 * PATCH))
+    assert difference(larger(images), theirs.eval()(images)) < 1e-6
+
+
+def test_metas_own_files_are_read_as_timm_reads_them():
+    """Names as in Meta's DINOv3; a bias for keys that its mask takes away, and a table that is computed."""
+    family, file = made()["timm", "DINOv3, biases"], {}
+    for key, tensor in family.state.items():
+        key = key.replace("reg_token", "storage_tokens").replace("gamma_1", "ls1.gamma").replace("gamma_2", "ls2.gamma")
+        file |= {} if key.endswith(("q_bias", "v_bias")) else {key: tensor}
+    for i in range(DEPTH):
+        bias = torch.randn(3 * D, dtype=torch.double)
+        file |= {f"blocks.{i}.attn.qkv.bias": bias, f"blocks.{i}.attn.qkv.bias_mask": torch.zeros(3 * D)}
+    file |= {"mask_token": torch.zeros(1, D), "rope_embed.periods": torch.ones(3)}
+    theirs, images = copy.deepcopy(family.model), images_of(SIDE, SIDE)
+    theirs.load_state_dict(eva_filter(file, theirs))
+    assert difference(read(family, file)(images), theirs(images)) < 1e-5
+
+
+def test_metas_swiglu_has_its_own_names():
+    family = made()["timm", "DINOv3, SwiGLU"]
+    names = {"fc1_g": "w1", "fc1_x": "w2", "fc2": "w3"}
+    state = {key: tensor for key, tensor in family.state.items()}
+    for theirs, meta in names.items():
+        state = {key.replace(f".{theirs}.", f".{meta}."): tensor for key, tensor in state.items()}
+    images = images_of(SIDE, SIDE)
+    assert torch.equal(read(family, state)(images), read(family)(images))
+
+
+def test_what_a_family_has_not_is_said():
+    family = made()["transformers", "DINOv3"]
+    state = family.state | {f"model.layer.{i}.attention.k_proj.bias": torch.ones(D) for i in range(DEPTH)}
+    model = read(family)
+    with pytest.warns(UserWarning, match="weights of transformers' DINOv3 have no such bias as a rule"):
+        weights.load_transformers(model, state)
+    assert model.encoder.blocks[1].attention.qkv.bias[D : 2 * D].eq(1).all()
+    with pytest.warns(UserWarning, match=r"norm\.bias: not finite, a NaN or an infinity is in it"):
+        weights.load_transformers(model, family.state | {"norm.bias": torch.full((D,), torch.nan)})
+
+
+def test_angles_come_back_after_a_model_without_memory():
+    family = made()["transformers", "DINOv3"]
+    expected, images = read(family), images_of(SIDE, SIDE)
+    with torch.device("meta"):
+        model = build(expected.config)
+    model = model.to_empty(device="cpu").double().eval()
+    with warnings.catch_warnings(action="ignore"):
+        weights.load_transformers(model, family.state)
+    assert torch.equal(model(images), expected(images))
+    model.rotary.cos.fill_(torch.nan)
+    model.load_state_dict(expected.state_dict())
+    assert torch.equal(model(images), expected(images))

@@ -1,0 +1,246 @@
+"""Lesson 15: one ViT that, by its config, is DINOv2, DINOv3, SigLIP 2, CLIP or EVA-02."""
+
+from dataclasses import dataclass, replace
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from .attention import MultiHeadAttention
+from .cls_token import ClsToken
+from .encoder import MLP, EncoderBlock
+from .head import ClassificationHead
+from .vit import ViT, ViTConfig, initialise
+
+
+@dataclass(frozen=True)
+class ModernConfig(ViTConfig):
+    """A `ViTConfig` and what came after 2020; each default is the paper's ViT.
+
+    `pool` can also be "map", attention with one learned query (2205.01917), `position` also "rope" or
+    "learned+rope". `num_classes=0`: no last layer. A class token that is not pooled is a register.
+    """
+
+    num_registers: int = 0  # tokens that nobody reads (2309.16588), after the class token
+    theta: float = 100.0  # RoPE (2104.09864): the slowest pair turns nearly this many times more slowly
+    coordinates: str = "box"  # the picture spans -1 to 1 (DINOv3); "index": patches are counted
+    first_index: int = 0  # PE: 1
+    index_span: int | None = None  # EVA-02: 16, whatever the number of patches in a row
+    gelu: str = "exact"  # "tanh"; "quick": x * sigmoid(1.702 x) (CLIP)
+    swiglu: bool = False  # 2002.05202
+    layer_scale: float | None = None  # 2103.17239: the factor at the start
+    qk_norm: bool = False  # 2302.05442
+    norm_eps: float = 1e-6
+    norm_first: bool = False  # a norm before the first block (CLIP)
+    norm_last: bool = False  # with pool="mean": average, then normalise (timm's fc_norm)
+
+    @property
+    def num_prefix(self) -> int:
+        return super().num_prefix + self.num_registers
+
+
+def rope_angles(config: ModernConfig) -> Tensor:
+    """By how much each token's pairs of features turn: (n+N, d/2), radians, float32.
+
+    The first half turns with the row, the second with the column; tokens before the patches stand still.
+    """
+    c, quarter = config, config.embed_dim // config.num_heads // 4
+    places = [torch.arange(n, dtype=torch.float32) for n in c.grid]
+    if c.coordinates == "box":  # centres of patches; one turn for a step of 1
+        places = [2 * torch.pi * (2 * (place + 0.5) / len(place) - 1) for place in places]
+    else:
+        places = [c.first_index + place * (c.index_span or len(place)) / len(place) for place in places]
+    frequency = 1 / c.theta ** (torch.arange(quarter) / quarter)  # (d/4,)
+    angles = torch.cartesian_prod(*places)[:, :, None] * frequency  # (h*w, 2, d/4)
+    return F.pad(angles.flatten(1), (0, 0, c.num_prefix, 0))  # an angle of 0 turns nothing
+
+
+def turn(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    """Turn feature i with feature i + d/2: (B, h, N, d) -> (B, h, N, d); `cos` and `sin` are (N, d/2)."""
+    a, b = x.chunk(2, dim=-1)
+    return torch.cat([a * cos - b * sin, b * cos + a * sin], dim=-1)
+
+
+class RotaryEmbedding(nn.Module):
+    """Turn queries and keys by where their patch stands: (B, h, n+N, d) -> (B, h, n+N, d). 2104.09864."""
+
+    def __init__(self, config: ModernConfig):
+        super().__init__()
+        for name in ("cos", "sin"):
+            self.register_buffer(name, torch.zeros(()), persistent=False)
+        self.place(config)
+
+    def _load_from_state_dict(self, *_) -> None:
+        self.place(self.config)  # angles are in no file, and gone after `to_empty`
+
+    def place(self, config: ModernConfig) -> None:
+        """Take a config's angles, for images of another size, say."""
+        self.config, angles = config, rope_angles(config)
+        self.cos, self.sin = angles.cos().to(self.cos), angles.sin().to(self.sin)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return turn(x, self.cos, self.sin)
+
+
+class ModernAttention(MultiHeadAttention):
+    """Attention whose queries and keys are normed, then turned: (B, N, D) -> (B, N, D)."""
+
+    def __init__(self, config: ModernConfig, rotary: nn.Module):
+        super().__init__(config.embed_dim, config.num_heads, config.attention_dropout)
+        d = config.embed_dim // config.num_heads
+        self.q_norm, self.k_norm = (nn.LayerNorm(d) if config.qk_norm else nn.Identity() for _ in "qk")
+        self.rotary = rotary
+
+    def project(self, x: Tensor) -> Tensor:  # all that `forward` and `weights` take
+        q, k, v = super().project(x)
+        return torch.stack([self.rotary(self.q_norm(q)), self.rotary(self.k_norm(k)), v])
+
+
+class QuickGELU(nn.Module):
+    """An early approximation of GELU, with which CLIP was trained: (B, N, D) -> (B, N, D)."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x * torch.sigmoid(1.702 * x)
+
+
+class SwiGLU(nn.Module):
+    """One half opens or shuts the other, silu(gate) * value: (B, N, 2*M) -> (B, N, M). 2002.05202."""
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        gate, value = hidden.chunk(2, dim=-1)
+        return F.silu(gate) * value
+
+
+def feed_forward(config: ModernConfig) -> MLP:
+    """Lesson 05's MLP, with another function between its layers."""
+    mlp = MLP(config.embed_dim, config.mlp_dim, config.dropout)
+    mlp.gelu = QuickGELU() if config.gelu == "quick" else nn.GELU("tanh" if config.gelu == "tanh" else "none")
+    if config.swiglu:
+        mlp.fc1, mlp.gelu = nn.Linear(config.embed_dim, 2 * config.mlp_dim), SwiGLU()  # gates and values
+    return mlp
+
+
+class ModernBlock(EncoderBlock):
+    """Lesson 05's block, with LayerScale: (B, N, D) -> (B, N, D)."""
+
+    def __init__(self, config: ModernConfig, rotary: nn.Module):
+        super().__init__(config.embed_dim, config.num_heads, config.mlp_dim, config.dropout)
+        self.attention, self.mlp = ModernAttention(config, rotary), feed_forward(config)
+        self.gamma1 = self.gamma2 = 1.0
+        if config.layer_scale is not None:
+            start = torch.full((config.embed_dim,), config.layer_scale)
+            self.gamma1, self.gamma2 = nn.Parameter(start), nn.Parameter(start.clone())
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = x + self.dropout(self.gamma1 * self.attention(self.norm1(x)))
+        return x + self.gamma2 * self.mlp(self.norm2(x))
+
+
+class ModernHead(ClassificationHead):
+    """Pool the class token, the patches alone, or what one query asks for: (B, n+N, D) -> (B, num_classes)."""
+
+    def __init__(self, config: ModernConfig):
+        c = config
+        super().__init__(c.embed_dim, c.num_classes or 1, "cls" if c.pool == "cls" else "mean", c.representation_size)
+        self.config = c
+        if c.pool == "map":
+            self.probe = nn.Parameter(c.embed_dim**-0.5 * torch.randn(1, 1, c.embed_dim))
+            self.attention = MultiHeadAttention(c.embed_dim, c.num_heads)
+            self.norm2, self.mlp = nn.LayerNorm(c.embed_dim), feed_forward(c)
+        if not c.num_classes:
+            self.linear = nn.Identity()
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        c, patches = self.config, tokens[:, self.config.num_prefix :]
+        if c.pool == "map":
+            pooled = self.ask(self.norm(tokens))
+        elif c.pool == "cls":
+            pooled = self.norm(tokens)[:, 0]
+        else:
+            pooled = self.norm(patches.mean(dim=1)) if c.norm_last else self.norm(patches).mean(dim=1)
+        return self.linear(self.pre_logits(pooled))  # (B, D) -> (B, num_classes)
+
+    def ask(self, tokens: Tensor) -> Tensor:
+        """One learned query attends to all tokens, then thinks: (B, n+N, D) -> (B, D)."""
+        q = self.attention.project(self.probe)[0]  # (1, h, 1, d)
+        _, k, v = self.attention.project(tokens)
+        mixed = F.scaled_dot_product_attention(q.expand(len(k), -1, -1, -1), k, v)  # (B, h, 1, d)
+        x = self.attention.out(mixed.transpose(1, 2).flatten(2))  # (B, 1, D)
+        return (x + self.mlp(self.norm2(x)))[:, 0]
+
+
+class ModernViT(ViT):
+    """A ViT with some parts exchanged: (B, C, H, W) -> (B, num_classes).
+
+    With `position="rope"` images may have any size: `config` follows the images last seen.
+    """
+
+    def __init__(self, config: ModernConfig):
+        c = config
+        check(c)
+        pool, table = "cls" if c.pool == "cls" else "mean", "sincos2d" if c.position == "sincos2d" else "learned"
+        super().__init__(replace(c, depth=min(c.depth, 0), num_classes=1, pool=pool, position=table))  # no blocks yet
+        self.config = c
+        if c.num_prefix:  # class token and registers in one; random, for equal ones would stay equal
+            self.cls_token = ClsToken(c.embed_dim)
+            self.cls_token.token = nn.Parameter(0.02 * torch.randn(1, c.num_prefix, c.embed_dim))
+        if c.position == "rope":
+            self.position_embedding = nn.Identity()
+        self.rotary = RotaryEmbedding(c) if "rope" in c.position else nn.Identity()
+        self.norm_first = nn.LayerNorm(c.embed_dim) if c.norm_first else nn.Identity()
+        self.encoder.blocks.extend(ModernBlock(c, self.rotary) for _ in range(c.depth))
+        self.head = ModernHead(c)
+        for module in self.modules():
+            if isinstance(module, nn.LayerNorm):
+                module.eps = c.norm_eps
+        initialise(self)
+
+    def forward(self, images: Tensor) -> Tensor:
+        return self.head(self.encode(images))
+
+    def encode(self, images: Tensor) -> Tensor:
+        """The tokens that the head reads: (B, C, H, W) -> (B, n+N, D); `head.norm` is still to come."""
+        c, size = self.config, tuple(images.shape[-2:])
+        expected = (c.in_channels, *(size if c.position == "rope" else c.size))
+        if images.shape[1:] != expected:
+            raise ValueError(f"images: expected {('B', *expected)}, got {tuple(images.shape)}")
+        tokens = self.patch_embedding(images)  # (B, C, H, W) -> (B, N, D)
+        if size != c.size:  # no number depends on it, only angles
+            self.config = replace(c, image_size=size)
+            self.rotary.place(self.config)
+        tokens = self.position_embedding(self.cls_token(tokens))  # -> (B, n+N, D)
+        return self.encoder(self.norm_first(self.dropout(tokens)))
+
+
+KNOWN = {"pool": "cls, mean, map", "position": "learned, sincos2d, rope, learned+rope"}
+KNOWN |= {"coordinates": "box, index", "gelu": "exact, tanh, quick"}
+
+
+def check(config: ModernConfig) -> None:
+    """ValueError if no model can have this config, or one would be wrong in silence."""
+    for name, known in KNOWN.items():
+        if getattr(config, name) not in known.split(", "):
+            raise ValueError(f"{name}: expected one of {known}; got {getattr(config, name)!r}")
+    for name, least in (("num_registers", 0), ("theta", 1)):  # -1 registers would take the class token
+        if getattr(config, name) < least:
+            raise ValueError(f"{name}: expected at least {least}, got {getattr(config, name)}")
+    if "rope" in config.position and (width := config.embed_dim // config.num_heads) % 4:
+        raise ValueError(f"num_heads: rotation needs heads whose width is a multiple of 4, got {width}")
+
+
+def build(config: ViTConfig) -> ViT:
+    """The model for a config of either kind."""
+    return ModernViT(config) if hasattr(config, "num_registers") else ViT(config)
+
+
+SMALL = {"embed_dim": 384, "num_heads": 6, "mlp_dim": 1536, "num_classes": 0}
+DINOV2_S14 = ModernConfig(image_size=518, patch_size=14, **SMALL, layer_scale=1e-5)
+DINOV2_REG_S14 = replace(DINOV2_S14, num_registers=4)
+DINOV3_S16 = ModernConfig(**SMALL, layer_scale=1e-5, num_registers=4, position="rope", norm_eps=1e-5)
+DINOV3_S16_PLUS = replace(DINOV3_S16, swiglu=True)
+SIGLIP2_B16 = ModernConfig(num_classes=0, pool="map", gelu="tanh")
+CLIP_B16 = ModernConfig(num_classes=512, gelu="quick", norm_eps=1e-5, norm_first=True)  # 512: where text goes, too
+EVA02_TI14 = ModernConfig(
+    patch_size=14, num_classes=0, embed_dim=192, num_heads=3, mlp_dim=512, swiglu=True, pool="mean", norm_last=True,
+    num_registers=1, position="learned+rope", coordinates="index", index_span=16, theta=10000.0,
+)  # fmt: skip

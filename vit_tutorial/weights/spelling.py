@@ -1,0 +1,133 @@
+"""Lesson 10: what other people put around a ViT's tensors: prefixes, text towers, other spellings, pieces."""
+
+import math
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+
+import numpy as np
+import torch
+from einops import rearrange
+from torch import Tensor
+
+from .. import files
+from .dialects import DIALECTS, find_dialect, their_name
+
+SPELLINGS = [
+    (".gamma_1", ".ls1.gamma"), (".gamma_2", ".ls2.gamma"),  # DeiT-III's own files, timm's Eva
+    (".w12.", ".fc1."), (".w3.", ".fc2."),  # Meta's own DINOv2 and DINOv3
+    (".weights_in.", ".fc1."), (".weights_out.", ".fc2."), (".down_proj.", ".fc2."), ("model.layer.", "layer."),
+]  # fmt: skip
+RENAMED = {"register_tokens": "reg_token", "storage_tokens": "reg_token"}
+JOINED = [  # pieces, and what they are together; a gate comes before its values
+    ((".fc1_g.", ".fc1_x."), ".fc1."),
+    ((".w1.", ".w2."), ".fc1."),
+    ((".gate_proj.", ".up_proj."), ".fc1."),
+    (("attn_pool.q.", "attn_pool.kv."), "attn_pool.qkv."),
+]
+RESHAPED = [("embeddings.class_embedding", "D", "1 1 D"), ("embeddings.position_embedding.weight", "N D", "1 N D")]
+
+
+def plain(state_dict: Mapping | str | os.PathLike) -> tuple[dict[str, Tensor], list[str]]:
+    """The tensors of a state dict or a file, under plain names; and notes for the user.
+
+    Arrays become tensors; the prefixes of data parallel training, of torch.compile and of JAX checkpoints are removed.
+    Raises TypeError for anything but names with tensors, ValueError for a training run's checkpoint.
+    """
+    if isinstance(state_dict, str | os.PathLike):
+        state_dict, _ = files.read(state_dict)
+    if not isinstance(state_dict, Mapping):
+        raise TypeError(f"state_dict: expected names with tensors, got {type(state_dict).__name__}")
+    if "param_groups" in state_dict:
+        raise ValueError("state_dict: this is the state of an optimizer; it holds no weights of a model")
+    parts = {name: value for name, value in state_dict.items() if isinstance(value, Mapping) and value}
+    if models := [name for name, part in parts.items() if all(isinstance(value, Tensor) for value in part.values())]:
+        raise ValueError(f"state_dict: a checkpoint of a training run; its weights are in {models}")
+    tensors, notes = {name: from_numpy(value) for name, value in state_dict.items()}, []
+    for name, value in tensors.items():
+        if not isinstance(name, str) or not isinstance(value, Tensor):
+            raise TypeError(f"state_dict: {name!r} holds a {type(value).__name__}, expected a name with a tensor")
+    prefixes = ["module.", "_orig_mod.", "opt/target/", "params/img/", "params/"]
+    taken = ""
+    while prefix := next((p for p in prefixes if starts(tensors, p)), None) or outer(tensors, taken):
+        inside = {name.removeprefix(prefix): t for name, t in tensors.items() if name.startswith(prefix)}
+        left = f" (left out: {len(tensors) - len(inside)} outside it)" * (len(inside) < len(tensors))
+        notes.append(f"the prefix {prefix!r} is taken off{left}")
+        tensors, taken = inside, taken + prefix
+    return respelled(tensors, notes), notes
+
+
+def from_numpy(value: object) -> object:
+    """An array of numbers as a tensor, whatever its byte order and strides; anything else as it is."""
+    if isinstance(value, np.ndarray) and value.dtype == "V2":  # how numpy keeps JAX's bfloat16
+        return torch.from_numpy(np.array(value, order="C").view(np.int16)).view(torch.bfloat16)
+    if isinstance(value, np.ndarray) and value.dtype.kind in "fiub" and value.itemsize <= 8:
+        return torch.from_numpy(np.array(value, value.dtype.newbyteorder("="), order="C"))
+    return value
+
+
+def starts(tensors: Mapping[str, Tensor], prefix: str) -> bool:
+    """Whether all names start with `prefix`, except the one that averaging adds; for JAX's prefixes, some suffice."""
+    rest = [name for name in tensors if not name.startswith(prefix)]
+    return bool(tensors) and (rest in ([], ["n_averaged"]) or ("/" in prefix and len(rest) < len(tensors)))
+
+
+def outer(tensors: Mapping[str, Tensor], taken: str) -> str | None:
+    """What somebody's own model puts before the names of a ViT in it, "backbone.", say; ValueError if there are two.
+
+    `taken` has been taken off before.
+    """
+    with suppress(ValueError):
+        find_dialect(respelled(dict(tensors), []))
+        return None
+    found = set()
+    for dialect in DIALECTS.values():
+        telling = their_name("encoder.blocks.0.norm2.weight", dialect.pairs).removeprefix("vit.")
+        for prefix in {name.removesuffix(telling) for name in tensors if name.endswith(telling)}:
+            inside = {name.removeprefix(prefix): t for name, t in tensors.items() if name.startswith(prefix)}
+            ends = ("cls_token.token", "head.norm.weight", "head.linear.weight")  # outside: the prefix is lost at some
+            alone = not {their_name(name, dialect.pairs).removeprefix("vit.") for name in ends} & {*tensors}
+            with suppress(ValueError):
+                find_dialect(respelled(inside, []))
+                found |= {prefix} if alone and prefix.endswith((".", "/")) else set()
+    if len(found) > 1:
+        prefixes = sorted(taken + prefix for prefix in found)
+        p = repr(prefixes[0])
+        one = f"{{name.removeprefix({p}): t for name, t in state.items() if name.startswith({p})}}"
+        raise ValueError(f"state_dict: it holds several models, under {prefixes}; give one of them: {one}")
+    return found.pop() if found else None
+
+
+def respelled(tensors: dict[str, Tensor], notes: list[str]) -> dict[str, Tensor]:
+    """Rename, join and reshape tensors as the dialects have them; what is left out is noted."""
+    towers = ("text_model.", "text_projection.", "logit_")
+    if text := [name for name in tensors if name.startswith(towers)]:
+        notes.append(f"the text tower is left out: {len(text)} tensors")
+    tensors = {name.removeprefix("vision_model."): t for name, t in tensors.items() if name not in text}
+    if masks := [name for name in tensors if name.endswith("mask_token")]:
+        notes.append("the mask token, which a forward pass never uses, is left out")
+    fixed = (".bias_mask", "rope_embed.periods")  # of DINOv3: it has no bias for keys, and angles are computed
+    for name in [name for name in tensors if name.endswith(".qkv.bias") and f"{name}_mask" in tensors]:
+        q, k, v = tensors[name].tensor_split(3)
+        tensors[name] = torch.cat([q, torch.zeros_like(k), v])
+    kept = {name: t for name, t in tensors.items() if name not in masks and not name.endswith(fixed)}
+    tensors = {RENAMED.get(name, their_name(name, SPELLINGS)): t for name, t in kept.items()}
+    for pieces, whole in JOINED:
+        for name in [name for name in tensors if pieces[0] in name]:
+            names = [name.replace(pieces[0], piece) for piece in pieces]
+            found = [tensors[name] for name in names if name in tensors]
+            if len(found) == len(pieces) and found[0].ndim and found[0].shape[1:] == found[1].shape[1:]:
+                tensors = {name: t for name, t in tensors.items() if name not in names}
+                tensors[name.replace(pieces[0], whole)] = torch.cat(found)
+    tensors = {name.replace(".up_proj.", ".fc1."): t for name, t in tensors.items()}  # no gate beside it
+    for name, pattern, ours in RESHAPED:
+        if name in tensors and tensors[name].ndim == len(pattern.split()):
+            tensors[name] = rearrange(tensors[name], f"{pattern} -> {ours}")
+    flat = tensors.get("embeddings.patch_embedding.weight")
+    if flat is not None and flat.ndim == 2 and (side := math.isqrt(flat.shape[1] // 3)) ** 2 * 3 == flat.shape[1]:
+        kernel = rearrange(flat, "D (P1 P2 C) -> D C P1 P2", P1=side, P2=side)  # SigLIP 2 NaFlex
+        tensors["embeddings.patch_embedding.weight"] = kernel
+    if "embeddings.cls_token" in tensors and not any("layer_scale" in name for name in tensors):
+        notes.append("the prefix 'vit.' is put in front, as in a model with a classifier")
+        return {f"vit.{name}": tensor for name, tensor in tensors.items()}
+    return tensors
