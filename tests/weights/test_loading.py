@@ -184,7 +184,9 @@ JAX = [
 @pytest.mark.parametrize("sizes", [{}, {"embed_dim": 32, "num_heads": 8, "depth": 1, "patch_size": 4}])
 def test_logits_equal_timms_reading_of_a_jax_file(big, prefix, slot, pool, sizes, tmp_path):
     config, path = changed(gelu="tanh", pool=pool, **sizes), tmp_path / "jax.npz"
-    np.savez(path, **jax_arrays(config, big, prefix, slot))
+    arrays = jax_arrays(config, big, prefix, slot)
+    arrays[f"{prefix}embedding/kernel"] = np.float32(arrays[f"{prefix}embedding/kernel"])  # to which timm 1.0.30 rounds
+    np.savez(path, **arrays)
     theirs = timm_model(
         config.image_size, config.patch_size, config.embed_dim, config.depth, config.num_heads,
         48 / config.embed_dim, act_layer="gelu_tanh", no_embed_class=not slot, class_token=pool == "cls",
