@@ -2,14 +2,17 @@
 
 DINOv2, DINOv3, SigLIP, CLIP, EVA-02 and others as transformers and timm build them, small, with random numbers in every
 parameter: the largest difference of tokens and pooled vector, as a share of the largest, in float64 and in float32.
-Lesson 15 shows the table.
+Lesson 15 shows the table. Four more, tinier, are written to data/families as transformers writes its files, and beside
+them what it makes of two images.
 """
 
 import copy
 import os
+import tempfile
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import timm
 import torch
@@ -17,11 +20,11 @@ import transformers
 from einops import rearrange
 from torch import Tensor, nn
 
-from vit_tutorial import weights
+from vit_tutorial import data, files, weights
 from vit_tutorial.modern import ModernViT, build
 from vit_tutorial.weights.loading import load_foreign
 
-from .machine import machine, store
+from .machine import enter, machine, store
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")  # nothing is fetched
 D, HEADS, DEPTH, INNER, PATCH, SIDE = 48, 4, 3, 80, 7, 28  # heads are 12 wide, so that a quarter is 3
@@ -155,7 +158,37 @@ def differences(family: Family, size: tuple[int, int]) -> dict[str, float]:
     return found
 
 
+@torch.no_grad()
+def ship() -> None:
+    """Write data/families: four models as transformers saves them, and what they give, in float32."""
+    tr, images = transformers, torch.randn(1, 3, 16, 24, generator=torch.Generator().manual_seed(1))
+    sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "patch_size": 4, "image_size": 16}
+    inner = {"intermediate_size": 24}
+    made = {
+        "dinov2": tr.Dinov2WithRegistersModel(tr.Dinov2WithRegistersConfig(**sizes, num_register_tokens=4)),
+        "dinov3": tr.DINOv3ViTModel(tr.DINOv3ViTConfig(**sizes, **inner, num_register_tokens=4)),
+        "siglip": tr.SiglipVisionModel(tr.SiglipVisionConfig(**sizes, **inner)),
+        "clip": tr.CLIPVisionModelWithProjection(tr.CLIPVisionConfig(**sizes, **inner, projection_dim=8)),
+    }
+    outputs = {"images": images}
+    for name, model in made.items():
+        model = randomised(model).float()
+        with tempfile.TemporaryDirectory() as folder:
+            model.save_pretrained(folder)
+            files.write(
+                data.FOLDER / "families" / f"{name}.safetensors", (Path(folder) / "model.safetensors").read_bytes()
+            )
+        run = projected if name == "clip" else output
+        outputs[f"{name}.tokens"], outputs[f"{name}.pooled"] = run(model, images[..., :16])
+        if name == "dinov3":
+            outputs["dinov3.wide.tokens"], outputs["dinov3.wide.pooled"] = run(model, images)
+        enter(f"families/{name}.safetensors")
+    files.save(data.FOLDER / "families" / "outputs.safetensors", outputs, {})
+    enter("families/outputs.safetensors")
+
+
 def main() -> None:
+    ship()
     rows = []
     for family in [*of_transformers(), *of_timm()]:
         for size in [(SIDE, SIDE), (SIDE, SIDE + 2 * PATCH)][: 1 + family.any_size]:

@@ -41,6 +41,11 @@ def store(name: str, result: dict, folder: Path = data.RESULTS) -> None:
 def ship(model: ViT, name: str) -> None:
     """Write data/NAME, and its SHA-256 into data/SHA256SUMS."""
     weights.save(model, data.FOLDER / name)
-    sums = [line for line in (data.FOLDER / "SHA256SUMS").read_text().splitlines() if not line.endswith(name)]
+    enter(name)
+
+
+def enter(name: str) -> None:
+    """Write the SHA-256 of data/NAME into data/SHA256SUMS."""
+    sums = [line for line in (data.FOLDER / "SHA256SUMS").read_text().splitlines() if not line.endswith(f" {name}")]
     sums.append(f"{hashlib.sha256((data.FOLDER / name).read_bytes()).hexdigest()}  {name}")
     files.write(data.FOLDER / "SHA256SUMS", ("\n".join(sums) + "\n").encode())

@@ -2,6 +2,7 @@
 
 import os
 import sys
+import warnings
 
 import huggingface_hub
 import pytest
@@ -20,10 +21,12 @@ from vit_tutorial.weights import pretrained
 
 def test_download_says_in_one_line_that_there_is_no_network(monkeypatch):
     monkeypatch.setenv("VIT_TUTORIAL_OFFLINE", "1")
-    for library in pretrained.NAMES:
-        with pytest.raises(ConnectionError, match=f"^no ImageNet weights: {library} could not fetch them .*OFFLINE is"):
-            pretrained.download(library)
-    with pytest.raises(ValueError, match=r"library: expected one of \['timm', .*\], got 'keras'"):
+    for name, (library, _) in pretrained.NAMES.items():
+        with pytest.raises(
+            ConnectionError, match=f"^no weights of {name}: {library} could not fetch them .*OFFLINE is"
+        ):
+            pretrained.download(name)
+    with pytest.raises(ValueError, match=r"name: expected one of \['clip', .*\], got 'keras'"):
         pretrained.download("keras")
 
 
@@ -39,7 +42,7 @@ def cache(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("depth", [2, pytest.param(12, marks=pytest.mark.long)])
-@pytest.mark.parametrize("library", pretrained.NAMES)
+@pytest.mark.parametrize("library", ["torchvision", "timm", "transformers"])
 def test_download_gives_the_librarys_own_logits(library, depth, cache, monkeypatch):
     if library == "torchvision":
         theirs = VisionTransformer(224, 16, depth, 12, 768, 3072)
@@ -66,13 +69,29 @@ def test_download_gives_the_librarys_own_logits(library, depth, cache, monkeypat
         assert difference(model(image[None]), getattr(expected, "logits", expected)) < 1e-5
 
 
+@pytest.mark.parametrize("name", [name for name in pretrained.NAMES if name not in ("torchvision", "transformers")])
+def test_published_names_are_known_and_give_the_librarys_own_features(name, cache):
+    published, options = pretrained.NAMES[name][1], {"depth": 2}
+    options |= {"global_pool": "token"} if name == "dinov3" else {}  # timm takes the mean, its authors the class token
+    config = timm.get_pretrained_cfg(published)
+    assert config.hf_hub_id and config.license
+    theirs = with_noise(timm.create_model(published.partition(".")[0], **options)).eval()
+    save_file(theirs.state_dict(), cache)
+    with warnings.catch_warnings(action="ignore"):  # what the file lacks, a bias for keys, say
+        model, prepare, classes = pretrained.download(name)
+    image = prepare(data.photo("cat"))[None]
+    assert image.shape[1:] == config.input_size and len(classes) == (1000 if name == "timm" else 0)
+    with torch.no_grad():
+        assert difference(model(image), theirs(image)) < 1e-4
+
+
 class Code:
     def __reduce__(self):
         return os.mkdir, (os.environ["TORCH_HOME"] + "/ran",)
 
 
 @pytest.mark.parametrize("content", ["code", b"", b"<html>", b"PK\x03\x04 cut off"])
-@pytest.mark.parametrize("library", pretrained.NAMES)
+@pytest.mark.parametrize("library", ["torchvision", "timm", "transformers", "dinov3"])
 def test_a_file_that_is_not_the_published_one_is_named_and_never_run(library, content, cache, monkeypatch):
     fetched = (str(cache), None, [])
     monkeypatch.setattr(pretrained, "fetch_timm", lambda name: fetched)

@@ -1,4 +1,4 @@
-"""Lesson 10: ViT-B/16 with ImageNet weights, downloaded by the library that published them."""
+"""Lesson 10: trained ViTs, downloaded by the library that publishes them; lesson 15: those of today."""
 
 import os
 from collections.abc import Callable
@@ -16,38 +16,45 @@ from ..vit import ViT
 from .infer_config import infer_config
 from .loading import load_foreign
 
-NAMES = {
-    "torchvision": "IMAGENET1K_V1",
-    "timm": "vit_base_patch16_224.augreg_in21k_ft_in1k",
-    "transformers": "google/vit-base-patch16-224",
+NAMES = {  # the library that fetches it, and what it is called there
+    "torchvision": ("torchvision", "IMAGENET1K_V1"),
+    "timm": ("timm", "vit_base_patch16_224.augreg_in21k_ft_in1k"),
+    "transformers": ("transformers", "google/vit-base-patch16-224"),
+    "dinov2": ("timm", "vit_small_patch14_reg4_dinov2.lvd142m"),  # Apache 2.0
+    "dinov3": ("timm", "vit_small_patch16_dinov3.lvd1689m"),  # Meta's DINOv3 licence
+    "siglip2": ("timm", "vit_base_patch16_siglip_224.v2_webli"),  # Apache 2.0
+    "clip": ("timm", "vit_base_patch16_clip_quickgelu_224.openai"),  # Apache 2.0, says timm; MIT, says OpenAI
 }
 
 
 class Pretrained(NamedTuple):
-    """A model in eval mode, a function from a photo to its input (3, 224, 224), and the names of its classes."""
+    """A model in eval mode, a function from a photo to its input (3, H, W), and its classes' names, if it has any."""
 
     model: ViT
     prepare: Callable[[Image], Tensor]
     classes: list[str]
 
 
-def download(library: str = "torchvision") -> Pretrained:
-    """ViT-B/16 trained on ImageNet, 330 MB, as "torchvision", "timm" or "transformers" publishes it.
+def download(name: str = "torchvision") -> Pretrained:
+    """A trained model: ViT-B/16 with ImageNet's classes, 330 MB, as three libraries publish it, or one of today's.
 
-    The library downloads the file and caches it; we read it, so that code in it would not run. Raises ImportError if
-    the library is not installed, ConnectionError if there is no network or VIT_TUTORIAL_OFFLINE is set.
+    `name` is "torchvision", "timm" or "transformers"; or "dinov2" or "dinov3" (S, 90 MB), "siglip2" or "clip" (B, 350
+    MB), from timm's copies, each under a licence of its own (DINOv3's is Meta's). The library downloads the file and
+    caches it; we read it, so that code in it would not run. Raises ImportError if the library is not installed,
+    ConnectionError if there is no network or VIT_TUTORIAL_OFFLINE is set.
     """
     fetch = {"torchvision": fetch_torchvision, "timm": fetch_timm, "transformers": fetch_transformers}
-    if library not in [*fetch]:
-        raise ValueError(f"library: expected one of {sorted(fetch)}, got {library!r}")
+    if name not in [*NAMES]:
+        raise ValueError(f"name: expected one of {sorted(NAMES)}, got {name!r}")
+    library, published = NAMES[name]
     try:
         if os.environ.get("VIT_TUTORIAL_OFFLINE"):
             raise OSError("VIT_TUTORIAL_OFFLINE is set")
-        path, prepare, classes = fetch[library](NAMES[library])
+        path, prepare, classes = fetch[library](published)
     except ImportError as error:
         raise ImportError(f"library: {library} is not installed; pip install {library} brings it") from error
     except (OSError, RuntimeError) as error:  # no network, or another file than was published
-        raise ConnectionError(f"no ImageNet weights: {library} could not fetch them ({error})") from error
+        raise ConnectionError(f"no weights of {name}: {library} could not fetch them ({error})") from error
     try:
         state = files.read(path)[0]
         state = {name: tensor for name, tensor in state.items() if "pooler" not in name}  # no classifier reads one
@@ -75,9 +82,11 @@ def fetch_timm(name: str) -> tuple:
     import torchvision
     from huggingface_hub import hf_hub_download
 
-    path = hf_hub_download(f"timm/{name}", "model.safetensors")
-    prepare = timm.data.create_transform(**timm.data.resolve_data_config(timm.get_pretrained_cfg(name).to_dict()))
-    return path, prepare, torchvision.models.ViT_B_16_Weights.IMAGENET1K_V1.meta["categories"]  # the same, in order
+    published = timm.get_pretrained_cfg(name).to_dict()
+    path = hf_hub_download(published["hf_hub_id"], "model.safetensors")
+    prepare = timm.data.create_transform(**timm.data.resolve_data_config(published))
+    imagenet = torchvision.models.ViT_B_16_Weights.IMAGENET1K_V1.meta["categories"]  # timm has them in the same order
+    return path, prepare, imagenet if published["num_classes"] == 1000 else []
 
 
 def fetch_transformers(name: str) -> tuple:
