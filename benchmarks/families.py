@@ -124,7 +124,7 @@ def of_timm() -> Iterator[Family]:
         ("SigLIP", "vit_base_patch16_siglip_224", none, {}),
         ("CLIP", "vit_base_patch16_clip_quickgelu_224", {"num_classes": 24}, {}),
         ("EVA-02", "eva02_tiny_patch14_224", none | indices, {"index_span": SIDE // PATCH}),
-        ("Perception Encoder", "vit_pe_core_tiny_patch16_384", indices | {"attn_pool_num_heads": HEADS}, {}),
+        ("Perception Encoder", "vit_pe_core_tiny_patch16_384", indices, {}),
     ]:
         model = randomised(timm.create_model(variant, **sizes | options))
         yield Family("timm", name, model, timm_output, {"num_heads": HEADS} | unseen, "DINOv3" in name)

@@ -46,6 +46,7 @@ CONFIGS = [
     {"position": "rope", "num_registers": 2, "swiglu": True, "layer_scale": 1.0, "num_classes": 0},
     {"position": "learned+rope", "coordinates": "index", "first_index": 1, "index_span": 5, "theta": 1e4},
     {"position": "rope", "coordinates": "index", "qk_norm": True, "pool": "map", "norm_eps": 1e-3},
+    {"pool": "map", "map_heads": 4, "map_mlp_dim": 9, "num_registers": 1},
 ]
 
 
@@ -85,8 +86,8 @@ def test_it_equals_the_same_written_out(changes, sizes):
                 x[:, :, n + i, j] *= torch.polar(torch.ones_like(angle), angle)
         return torch.cat([x.real, x.imag], dim=-1)
 
-    def heads(x, name):
-        return linear(x, name).unflatten(2, (3, c.num_heads, d)).permute(2, 0, 3, 1, 4)
+    def heads(x, name, count):
+        return linear(x, name).unflatten(2, (3, count, -1)).permute(2, 0, 3, 1, 4)
 
     x = F.conv2d(images, state["patch_embedding.projection.weight"], state["patch_embedding.projection.bias"], stride=8)
     x = x.flatten(2).mT
@@ -96,7 +97,7 @@ def test_it_equals_the_same_written_out(changes, sizes):
     x = norm(x, "norm_first") if c.norm_first else x
     for i in range(c.depth):
         name = f"encoder.blocks.{i}"
-        q, k, v = heads(norm(x, f"{name}.norm1"), f"{name}.attention.qkv")
+        q, k, v = heads(norm(x, f"{name}.norm1"), f"{name}.attention.qkv", c.num_heads)
         if c.qk_norm:
             q, k = (norm(part, f"{name}.attention.{letter}_norm") for part, letter in ((q, "q"), (k, "k")))
         if "rope" in c.position:
@@ -106,10 +107,10 @@ def test_it_equals_the_same_written_out(changes, sizes):
         x = x + gamma1 * linear(mixed, f"{name}.attention.out")
         x = x + gamma2 * mlp(norm(x, f"{name}.norm2"), f"{name}.mlp")
     if c.pool == "map":
-        tokens = norm(x, "head.norm")
-        q = heads(state["head.probe"].repeat(len(x), 1, 1), "head.attention.qkv")[0]
-        _, k, v = heads(tokens, "head.attention.qkv")
-        mixed = ((q @ k.mT / d**0.5).softmax(-1) @ v).transpose(1, 2).flatten(2)
+        tokens, count = norm(x, "head.norm"), c.map_heads or c.num_heads
+        q = heads(state["head.probe"].repeat(len(x), 1, 1), "head.attention.qkv", count)[0]
+        _, k, v = heads(tokens, "head.attention.qkv", count)
+        mixed = ((q @ k.mT / q.shape[-1] ** 0.5).softmax(-1) @ v).transpose(1, 2).flatten(2)
         asked = linear(mixed, "head.attention.out")
         pooled = (asked + mlp(norm(asked, "head.norm2"), "head.mlp"))[:, 0]
     elif c.pool == "cls":

@@ -33,6 +33,8 @@ class ModernConfig(ViTConfig):
     norm_eps: float = 1e-6
     norm_first: bool = False  # a norm before the first block (CLIP)
     norm_last: bool = False  # with pool="mean": average, then normalise (timm's fc_norm)
+    map_heads: int | None = None  # with pool="map": the query's, if not num_heads (PE: 8)
+    map_mlp_dim: int | None = None  # and the width of its MLP, if not mlp_dim
 
     @property
     def num_prefix(self) -> int:
@@ -145,8 +147,9 @@ class ModernHead(ClassificationHead):
         self.config = c
         if c.pool == "map":
             self.probe = nn.Parameter(c.embed_dim**-0.5 * torch.randn(1, 1, c.embed_dim))
-            self.attention = MultiHeadAttention(c.embed_dim, c.num_heads)
-            self.norm2, self.mlp = nn.LayerNorm(c.embed_dim), feed_forward(c)
+            self.attention = MultiHeadAttention(c.embed_dim, c.map_heads or c.num_heads)
+            self.norm2 = nn.LayerNorm(c.embed_dim)
+            self.mlp = feed_forward(replace(c, mlp_dim=c.map_mlp_dim or c.mlp_dim))
         if not c.num_classes:
             self.linear = nn.Identity()
 

@@ -23,10 +23,11 @@ class Dialect:
     apart: bool = False  # q, k and v are three tensors
     layout: Sequence[tuple[Sequence[str], str, str]] = ()  # ends of our names, our axes, theirs
     expects: Mapping[str, object] = field(default_factory=dict)  # fields of a config
-    signs: Mapping[str, bool] = field(default_factory=dict)  # names that are there, or are not
+    signs: Mapping[str, bool] = field(default_factory=dict)  # names that are there, or are not; "a gate", by shapes
     no_bias: Sequence[str] = ()  # ends of our names of biases that the library has not
     pairs_of: str = ""  # how the rows of q and k lie, where RoPE turns neighbours
     first_axis: str = "row"  # or "column": what the first half of them turns with
+    doubt: str = ""  # which other model has the very same names
 
 
 def read_dialects(path: Path) -> dict[str, Dialect]:
@@ -40,6 +41,7 @@ def read_dialects(path: Path) -> dict[str, Dialect]:
 
 
 DIALECTS = read_dialects(Path(__file__).with_name("dialects.toml"))
+NOT_READ = tomllib.loads(Path(__file__).with_name("not_read.toml").read_text(encoding="utf-8"))
 TORCHVISION, TIMM, TRANSFORMERS = (DIALECTS[name].pairs for name in ("torchvision", "timm", "transformers"))
 
 
@@ -50,8 +52,29 @@ def their_name(name: str, pairs: list[tuple[str, str]]) -> str:
     return name
 
 
-def find_dialect(names: Collection[str], library: str | None = None) -> Dialect:
+def not_read(names: Collection[str]) -> str:
+    """Which family that our model cannot be has these names, and what stands in the way; or ""."""
+
+    def there(part: str) -> bool:
+        return any(part in name for name in names)
+
+    for family, entry in NOT_READ.items():
+        if all(map(there, entry["has"])) and not any(map(there, entry.get("lacks", []))):
+            return f"{family} is not read: {entry['because']}"
+    return ""
+
+
+def gated(tensors: Mapping[str, Tensor]) -> bool:
+    """Whether the first layer of timm's MLP holds gates and values: no name says so."""
+    layers = [tensors.get(f"blocks.0.mlp.{layer}.weight") for layer in ("fc1", "fc2")]
+    return all(w is not None and w.ndim == 2 for w in layers) and len(layers[0]) == 2 * layers[1].shape[1]
+
+
+def find_dialect(tensors: Mapping[str, Tensor], library: str | None = None) -> Dialect:
     """The dialect that has these names, or ValueError; given a `library`, always the nearest of its dialects."""
+    if library is None and (family := not_read(tensors)):
+        raise ValueError(f"state_dict: {family}")
+    names = {*tensors} | ({"a gate"} if gated(tensors) else set())
 
     def misses(dialect: Dialect) -> tuple[int, int]:
         """How many telling names are not as they should be; of equals, the one with more signs."""
@@ -65,7 +88,7 @@ def find_dialect(names: Collection[str], library: str | None = None) -> Dialect:
     nearest = min(known, key=misses)
     if library is None and misses(nearest)[0]:
         read = ", ".join(DIALECTS)
-        raise ValueError(f"state_dict: no ViT has the names {sorted(names)[:4]} ...; names are known of {read}")
+        raise ValueError(f"state_dict: no ViT has the names {sorted(tensors)[:4]} ...; names are known of {read}")
     return nearest
 
 

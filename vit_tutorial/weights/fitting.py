@@ -146,11 +146,16 @@ def other_arithmetic(config: ViTConfig, dialect: Dialect) -> list[str]:
     """What the dialect's weights expect of the model, but no file contains: eps and GELU, say."""
     expect = f"weights of {dialect.name} as a rule expect"
     other = {name: value for name, value in dialect.expects.items() if value != trait(config, name)}
-    return [f"{expect} {name}={value!r}, the model has {trait(config, name)!r}" for name, value in other.items()]
+    notes = [f"{expect} {name}={value!r}, the model has {trait(config, name)!r}" for name, value in other.items()]
+    return notes + [dialect.doubt] * bool(dialect.doubt)
 
 
 def unseen(config: ViTConfig, dialect: Dialect, count: int) -> str:
     """What was taken, and what no name and no shape shows, as the model has it."""
-    names = ["num_heads", "norm_eps", "gelu", "position"] + ["theta", "coordinates"] * ("rope" in config.position)
+    names = ["num_heads", "norm_eps", "gelu"]
+    names += {"cls": ["pool"], "map": ["map_heads"]}.get(config.pool, [])
+    names += ["position"] + ["theta", "coordinates"] * (turns := "rope" in config.position)
+    names += ["first_index", "index_span"] * (turns and config.coordinates == "index")
     has = ", ".join(f"{name}={trait(config, name)!r}" for name in names)
-    return f"{count} tensors of {dialect.name}. No file shows {has}, nor that norms come first: the config says so."
+    order = "nor which features turn together, " * turns + "nor that norms come first: the config says so."
+    return f"{count} tensors of {dialect.name}. No file shows {has}, {order}"

@@ -20,7 +20,7 @@ def infer_config(state_dict: Mapping[str, Tensor] | str | PathLike) -> ViTConfig
 
     `state_dict` is a state dict or the path of a file. Only JAX files show the number of heads. For others it follows
     the papers' rule, one head per 64 numbers of `embed_dim` and at most 16, with a warning if the papers have no model
-    of this shape.
+    of this shape, or none that averages.
     """
     tensors, _ = plain(state_dict)
     dialect = find_dialect(tensors)
@@ -41,13 +41,15 @@ def infer_config(state_dict: Mapping[str, Tensor] | str | PathLike) -> ViTConfig
     num_heads = min(embed_dim // 64, 16) if embed_dim % 64 == 0 else 1  # the papers' rule
     if dialect.layout:  # JAX keeps the heads as an axis
         num_heads = sizes("encoder.blocks.0.attention.q.weight", "D h d").get("h", num_heads)
-    elif not any(shown.items() <= vars(variant).items() for variant in VARIANTS.values()):
-        warnings.warn(f"num_heads={num_heads} is a guess: no shape shows it", stacklevel=2)
 
     cls, registers = (sizes(f"{name}.token", "_ n D").get("n", 0) for name in ("cls_token", "registers"))
     norm_last, mapped = bool(sizes("head.fc_norm.weight", "D")), bool(sizes("head.probe", "_ _ D"))
     pool = "map" if mapped else "cls" if cls and not norm_last else "mean"
+    known = pool != "mean" and any(shown.items() <= vars(variant).items() for variant in VARIANTS.values())
+    if not (dialect.layout or known):  # timm has a B/16 that averages, with 16 heads
+        warnings.warn(f"num_heads={num_heads} is a guess: no shape shows it", stacklevel=2)
     inner = sizes("encoder.blocks.0.mlp.fc2.weight", "o i")["i"]
+    asked = sizes("head.mlp.fc2.weight", "o i").get("i", inner)
     config = ModernConfig(
         **shown | {"mlp_dim": inner},
         **dialect.expects,
@@ -61,6 +63,7 @@ def infer_config(state_dict: Mapping[str, Tensor] | str | PathLike) -> ViTConfig
         norm_first=bool(sizes("norm_first.weight", "D")),
         swiglu=mlp_dim == 2 * inner,
         layer_scale=1e-5 if sizes("encoder.blocks.0.gamma1", "D") else None,
+        map_mlp_dim=asked if asked != inner else None,
         qk_norm=bool(sizes("encoder.blocks.0.attention.q_norm.weight", "d")),
     )
     if config.position == "rope":  # the file holds no positions; any size will do

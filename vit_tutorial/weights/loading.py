@@ -10,7 +10,7 @@ from torch import Tensor
 from ..position_embedding import RESIZE
 from ..vit import ViT
 from . import fitting
-from .dialects import config_of, find_dialect, their_name, views
+from .dialects import config_of, find_dialect, not_read, their_name, views
 from .fitting import convert, fit_head, fit_positions
 from .spelling import plain
 
@@ -60,14 +60,15 @@ def load_foreign(model: ViT, state_dict: Mapping, library: str, resize: str | No
     classes (the model keeps its own), positions for another image size (resized as the library does it, or as
     `resize`, a key of `RESIZE`), another precision, a prefix. It also says if such weights as a rule expect another
     arithmetic than the model has, a tanh GELU, say. Returns a sentence on what was taken and what no file shows.
-    Raises ValueError with a list of all entries that are missing, extra or of another shape.
+    Raises ValueError with a list of all entries that are missing, extra or of another shape, or with the family if it
+    is one that is not read.
     """
     if config_of(model).position == "sincos2d":
         raise ValueError('model: its positions are fixed (position="sincos2d"), so no file has them')
     if resize not in (None, *RESIZE):
         raise ValueError(f"resize: expected one of {sorted(RESIZE)}, got {resize!r}")
     file, notes = plain(state_dict)
-    dialect = find_dialect(file, library)
+    dialect, family = find_dialect(file, library), not_read(file)
     own = views(model, dialect)  # our names: to write into these is to write into the model
     names = {name: their_name(name, dialect.pairs) for name in [*own, *fitting.besides(model.config)]}
     tensors = {ours: file.pop(theirs) for ours, theirs in names.items() if theirs in file}
@@ -80,7 +81,10 @@ def load_foreign(model: ViT, state_dict: Mapping, library: str, resize: str | No
     try:
         check_entries(found, {names[ours]: view for ours, view in own.items()})
     except ValueError as error:
-        raise ValueError(f"{error}{likely_cause(found, library)}") from None
+        cause = f"\nLikely cause: {family}." if family else likely_cause(found, library)
+        raise ValueError(f"{error}{cause}") from None
+    if family:  # its names are ours, its arithmetic is not
+        raise ValueError(f"state_dict: {family}")
     with torch.no_grad():
         for ours, view in own.items():
             view.copy_(tensors[ours])
