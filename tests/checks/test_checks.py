@@ -146,6 +146,13 @@ UNNAMED = [  # what no table holds, and what can be said of it
     ("find_heads", lambda qkv, out, x, y: 3, "3 comes back in each case"),
     ("find_heads", lambda qkv, out, x, y: nn.Linear(x.shape[-1], 1)(x), r"starts as float32: call \.double\(\)"),
     ("our_order", lambda weight, P, images, tokens: None, "may the tokens differ by rounding"),
+    ("lost_config", lambda state, config, images, expected: None, "may the logits differ by rounding"),
+    (
+        "padded_batch",
+        lambda a, ps: RIGHT["padded_batch"](a, [p.detach() for p in ps]),
+        "no gradient passes to the tokens",
+    ),
+    ("padded_batch", lambda a, ps: RIGHT["padded_batch"](a, [ps.pop(0) for _ in ps[:]]), "list `pictures` is changed"),
     # one mistake, not four: what the backward pass says of it is no other
     (
         "encoder_block",

@@ -26,6 +26,7 @@ FAULTY = {  # by check: the name under which the page shows the faulty code
     "mended_run": "his_run",
     "digit_reader": "Reader",
     "digit_block": "Block",
+    "mended_scores": "their_scores",
 }
 
 
