@@ -51,14 +51,14 @@ def rope_angles(config: ModernConfig) -> Tensor:
     if c.coordinates == "box":  # centres of patches; one turn for a step of 1
         places = [2 * torch.pi * (2 * (place + 0.5) / len(place) - 1) for place in places]
     else:
-        places = [c.first_index + place * (c.index_span or len(place)) / len(place) for place in places]
+        places = [c.first_index + n * (c.index_span or len(n)) / len(n) for n in places]
     frequency = 1 / c.theta ** (torch.arange(quarter) / quarter)  # (d/4,)
     angles = torch.cartesian_prod(*places)[:, :, None] * frequency  # (h*w, 2, d/4)
     return F.pad(angles.flatten(1), (0, 0, c.num_prefix, 0))  # an angle of 0 turns nothing
 
 
 def turn(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-    """Turn feature i with feature i + d/2: (B, h, N, d) -> (B, h, N, d); `cos` and `sin` are (N, d/2)."""
+    """Turn feature i with i + d/2: (B, h, N, d) -> (B, h, N, d); `cos` and `sin` are (N, d/2)."""
     a, b = x.chunk(2, dim=-1)
     return torch.cat([a * cos - b * sin, b * cos + a * sin], dim=-1)
 
@@ -90,7 +90,8 @@ class ModernAttention(MultiHeadAttention):
     def __init__(self, config: ModernConfig, rotary: nn.Module):
         super().__init__(config.embed_dim, config.num_heads, config.attention_dropout)
         d = config.embed_dim // config.num_heads
-        self.q_norm, self.k_norm = (nn.LayerNorm(d) if config.qk_norm else nn.Identity() for _ in "qk")
+        norms = (nn.LayerNorm(d) if config.qk_norm else nn.Identity() for _ in "qk")
+        self.q_norm, self.k_norm = norms
         self.rotary = rotary
 
     def project(self, x: Tensor) -> Tensor:  # all that `forward` and `weights` take

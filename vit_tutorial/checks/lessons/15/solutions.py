@@ -25,7 +25,7 @@ def my_batch(attention, pictures):
 
 
 def my_detective(state, config, images, expected):
-    """State dict, ModernConfig, images (B, C, H, W), logits (B, num_classes) -> (num_heads, theta)."""
+    """State dict, ModernConfig, images (B, C, H, W), logits (B, classes) -> (num_heads, theta)."""
     ### BEGIN SOLUTION
     D = config.embed_dim
     possible = [h for h in range(1, D + 1) if D % h == 0 and D // h % 4 == 0]
