@@ -18,7 +18,7 @@ from vit_tutorial import ViTConfig, data, plots, train, weights
 from vit_tutorial.train.__main__ import DIGITS
 
 SIZES = {"astronaut": (512, 512), "cat": (451, 300), "china": (640, 427), "coffee": (600, 400)}
-LICENCES = ("CC0", "public domain", "CC BY 2.0", "CC BY-SA 3.0", "CC BY 4.0", "Apache-2.0")
+LICENCES = ("CC0", "public domain", "CC BY 2.0", "CC BY-SA 3.0", "CC BY 4.0", "Apache-2.0", "MIT")
 SIZES |= {"flower": (640, 427), "rocket": (640, 427)}
 
 

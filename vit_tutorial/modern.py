@@ -237,10 +237,10 @@ def build(config: ViTConfig) -> ViT:
     return ModernViT(config) if hasattr(config, "num_registers") else ViT(config)
 
 
-SMALL = {"embed_dim": 384, "num_heads": 6, "mlp_dim": 1536, "num_classes": 0}
-DINOV2_S14 = ModernConfig(image_size=518, patch_size=14, **SMALL, layer_scale=1e-5)
+S_SIZES = {"embed_dim": 384, "num_heads": 6, "mlp_dim": 1536, "num_classes": 0}
+DINOV2_S14 = ModernConfig(image_size=518, patch_size=14, **S_SIZES, layer_scale=1e-5)
 DINOV2_REG_S14 = replace(DINOV2_S14, num_registers=4)
-DINOV3_S16 = ModernConfig(**SMALL, layer_scale=1e-5, num_registers=4, position="rope", norm_eps=1e-5)
+DINOV3_S16 = ModernConfig(**S_SIZES, layer_scale=1e-5, num_registers=4, position="rope", norm_eps=1e-5)
 DINOV3_S16_PLUS = replace(DINOV3_S16, swiglu=True)
 SIGLIP2_B16 = ModernConfig(num_classes=0, pool="map", gelu="tanh")
 CLIP_B16 = ModernConfig(num_classes=512, gelu="quick", norm_eps=1e-5, norm_first=True)  # 512: where text goes, too
