@@ -171,6 +171,17 @@ right for {heads.get("right", 0)}, a guess with a warning for {heads.get("a gues
     yield table(["", "names", "the first of them"], rows)
 
 
+def dinov3_section(result: dict) -> Iterator[str]:
+    yield f"## DINOv3 S/16\n\n`python -m benchmarks.dinov3`, float32, 224x224. {about(result['machine'])}"
+    lines = []
+    for label, seconds in result["rows"].items():
+        peer = min(("timm", "transformers"), key=lambda name: statistics.median(seconds[name]))
+        low, middle, high = speed.ratio(seconds["ours"], seconds[peer])
+        times = [milliseconds(seconds[name]) for name in ("ours", "timm", "transformers")]
+        lines.append([label, *times, f"{peer}: **{middle:.2f}** ({low:.2f} to {high:.2f})"])
+    yield table(["", "ours, ms", "timm", "transformers", "to the fastest"], lines)
+
+
 SECTIONS = {
     "mnist_cpu": mnist_section,
     "mnist_minute": minute_section,
@@ -180,5 +191,6 @@ SECTIONS = {
     "planner": planner_section,
     "peaks": peaks_section,
     "timm_models": timm_models_section,
+    "dinov3": dinov3_section,
     "start_cpu": start_section,
 }
