@@ -1,7 +1,8 @@
 """What is visible on small models of what has changed since 2020? python -m benchmarks.today [FOLDER] [--device cuda]
 
 Positions: small ViTs, alike but for them, learn digits at 28x28 and photos at 32x32 and then see larger pictures.
-LayerScale: twelve blocks with and without it, at two rates. QK-norm: the largest score, with and without it.
+LayerScale: twelve blocks with and without it, at two rates. QK-norm: the largest score, with and without it. Rotations:
+what a trained model reads if other features are paired.
 FOLDER holds CIFAR-10's strips (benchmarks/cifar10_data.py reads them), or some of them; without it there are digits
 only. Lesson 15 shows the results, three seeds each. Written for a GPU: several runs at a time.
 """
@@ -18,7 +19,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from vit_tutorial import data
-from vit_tutorial.modern import ModernConfig, ModernViT
+from vit_tutorial.modern import ModernConfig, ModernViT, RotaryEmbedding, turn
 from vit_tutorial.position_embedding import resize_positions, sincos2d
 
 from .cifar10_data import strips
@@ -164,6 +165,36 @@ def scores(normed: bool, rate: float, seed: int, device: str, folder: Path) -> d
     return {"what": "QK-norm", "normed": normed, "rate": rate, "seed": seed, "largest": max(largest), "accuracy": found}
 
 
+class Neighbours(RotaryEmbedding):
+    """Features 0 and 1 turn together, 2 and 3, and so on."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        a, b = x[..., ::2], x[..., 1::2]
+        return torch.stack([a * self.cos - b * self.sin, b * self.cos + a * self.sin], dim=-1).flatten(-2)
+
+
+class Swapped(RotaryEmbedding):
+    """The first half of the pairs turns with the column, the second with the row."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        cos, sin = (table.roll(table.shape[-1] // 2, -1) for table in (self.cos, self.sin))
+        return turn(x, cos, sin)
+
+
+def rotations(seed: int, device: str, folder: Path) -> dict:
+    """What a trained model reads if its queries and keys are turned otherwise than in training."""
+    images, labels, tests, answers = (part.to(device) for part in pictures("digits", folder))
+    torch.manual_seed(seed)
+    model = ModernViT(replace(DIGITS, position="rope")).to(device)
+    learn(model, images, labels, "digits", 2e-3, STEPS["digits"], seed)
+    found = {"as trained": accuracy(model, tests, answers)}
+    for name, kind in (("neighbours paired", Neighbours), ("rows for columns", Swapped)):
+        for block in model.encoder.blocks:
+            block.attention.rotary = kind(model.config).to(device)
+        found[name] = accuracy(model, tests, answers)
+    return {"what": "rotation", "seed": seed, "accuracy": found}
+
+
 def work(job: tuple) -> dict:
     function, *arguments = job
     torch.set_num_threads(1)
@@ -177,11 +208,14 @@ def main() -> None:
     parser.add_argument("folder", nargs="?", type=Path)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--parts", nargs="+", choices=("positions", "deep", "scores"), help="all, if none is given")
+    parser.add_argument(
+        "--parts", nargs="+", choices=("positions", "deep", "scores", "rotations"), help="all, if none is given"
+    )
     options = parser.parse_args()
     kinds, seeds, rest = ["photos"] * bool(options.folder) + ["digits"], range(SEEDS), (options.device, options.folder)
     jobs = [(positions, *which, *rest) for which in itertools.product(kinds, POSITIONS, seeds)]
     jobs += [(deep, *which, *rest) for which in itertools.product(DEEP, (3e-3, 1e-2), seeds)]
+    jobs += [(rotations, seed, *rest) for seed in seeds]
     jobs += [(scores, *which, *rest) for which in itertools.product((False, True), (2e-3, 1e-2, 3e-2), seeds)]
     if options.parts:
         jobs = [job for job in jobs if job[0].__name__ in options.parts]
