@@ -98,6 +98,8 @@ def plain(value: Any) -> Any:
         flat = torch.empty(value.shape, dtype=value.dtype).copy_(value.detach()).reshape(-1)
         content = base64.b64encode(flat.view(torch.uint8).numpy().tobytes()).decode() if len(flat) else ""
         return ["tensor", str(value.dtype).partition(".")[2], [*value.shape], content]
+    if isinstance(value, torch.dtype):
+        return ["dtype", str(value).partition(".")[2]]
     if isinstance(value, dict):
         return ["dict", [[plain(key), plain(held)] for key, held in value.items()]]
     if type(value) in (list, tuple):
@@ -117,6 +119,8 @@ def value_of(found: Any) -> Any:
         name, shape, content = rest
         dtype, content = getattr(torch, name), bytearray(base64.b64decode(content))
         return (torch.frombuffer(content, dtype=dtype) if content else torch.zeros(0, dtype=dtype)).reshape(shape)
+    if kind == "dtype":
+        return getattr(torch, rest[0])
     if kind == "dict":
         return {value_of(key): value_of(held) for key, held in rest[0]}
     if kind in ("list", "tuple"):

@@ -42,7 +42,7 @@ themselves, and ask each *Predict* in the room before anybody runs the next cell
 
 {weeks}
 """
-WEEKS = {"1: tokens": "00", "2: model": "04", "3: training": "08", "4: beyond": "10"}  # the first lesson of each
+WEEKS = {"1: tokens, attention": "00", "2: model, training": "05", "3: use": "09", "4: beyond": "13"}  # first lessons
 IDEAS = {"What a token may not look at": "its code; exercise 1 needs its idea"}  # what no code tells
 MISTAKES = 10  # of each exercise
 

@@ -63,6 +63,8 @@ ROWS = [  # symptom, exercise, words of its mistake, test
      "list the names in each group of the optimiser"),
     ("all keys of a file match, and the logits are wrong", "fuse", "q, k and v alternate from row to row",
      "the first module whose output differs"),
+    ("a loaded model's vectors look plausible, and are not the library's", "mended_scores",
+     "neighbouring features are a pair", "the library's own numbers on the same input"),
     ("validation is too good to be true", "split_by_original", "to learn from still hold",
      "is a source of a validation image also in training?"),
 ]  # fmt: skip

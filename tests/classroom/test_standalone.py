@@ -2,6 +2,7 @@
 
 import base64
 import io
+import re
 import sys
 import zipfile
 from pathlib import Path
@@ -35,6 +36,8 @@ def test_it_carries_the_package_and_just_its_data():
     assert not any(name.startswith("vit_tutorial/classroom") or name.endswith(".pyc") for name in names)
     shell = {f"vit_tutorial/_data/mnist/{kind}-images-idx3-ubyte.gz" for kind in ("train", "t10k")}
     assert shell <= carried(standalone(read(LESSONS["13"])))  # named by no cell: a program in a string reads
+    families = {f"vit_tutorial/_data/families/{path.name}" for path in data.FOLDER.glob("families/*")}
+    assert families and families <= carried(standalone(read(LESSONS["15"])))  # a loop puts their names together
     assert "vit_tutorial/checks/fieldguide.md" in names  # lesson 14 shows it
     inside = {name.removeprefix("vit_tutorial/_data/") for name in names if "/_data/" in name}
     test = {"mnist/t10k-images-idx3-ubyte.gz", "mnist/t10k-labels-idx1-ubyte.gz"}
@@ -47,7 +50,8 @@ def test_it_is_small_enough_to_be_opened_and_names_what_it_needs(number):
     tree = code(lesson)
     outputs = len(nbformat.writes(lesson))
     assert outputs + 4 / 3 * sum(path.stat().st_size for path in used(tree)) + 1e6 < LARGEST
-    assert "data.path(f" not in nbformat.writes(lesson)  # a name that is put together is not seen, and not carried
+    put_together = re.findall(r"data\.path\(f[\"'](\w*/)?", "\n".join(cell.source for cell in lesson.cells))
+    assert {*put_together} <= {"families/"}  # others are not seen, and not carried
     packages = {name for _, name in needs(tree)}
     assert {"einops", "numpy", "safetensors", "matplotlib"} <= packages <= {*colab.HAS_NAMES}
     assert ("timm" in packages) == (number == "10")
