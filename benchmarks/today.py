@@ -208,20 +208,20 @@ def main() -> None:
     parser.add_argument("folder", nargs="?", type=Path)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument(
-        "--parts", nargs="+", choices=("positions", "deep", "scores", "rotations"), help="all, if none is given"
-    )
+    parts = ("positions", "deep", "rotations", "scores")
+    parser.add_argument("--parts", nargs="+", choices=parts, default=parts, help="what the others found is kept")
     options = parser.parse_args()
     kinds, seeds, rest = ["photos"] * bool(options.folder) + ["digits"], range(SEEDS), (options.device, options.folder)
     jobs = [(positions, *which, *rest) for which in itertools.product(kinds, POSITIONS, seeds)]
     jobs += [(deep, *which, *rest) for which in itertools.product(DEEP, (3e-3, 1e-2), seeds)]
     jobs += [(rotations, seed, *rest) for seed in seeds]
     jobs += [(scores, *which, *rest) for which in itertools.product((False, True), (2e-3, 1e-2, 3e-2), seeds)]
-    if options.parts:
-        jobs = [job for job in jobs if job[0].__name__ in options.parts]
+    jobs = [job for job in jobs if job[0].__name__ in options.parts]
     with multiprocessing.get_context("spawn").Pool(options.processes) as pool:
         rows = pool.map(work, jobs, chunksize=1)
-    store("today", machine(options.device) | {"rows": rows})
+    about, new = machine(options.device), {row["what"] for row in rows}
+    kept = [row for row in data.result("today")["rows"] if row["what"] not in new]
+    store("today", about | {"rows": kept + [row | {"device": about["device"]} for row in rows]})
 
 
 if __name__ == "__main__":
