@@ -64,7 +64,7 @@ def turn(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
 
 
 class RotaryEmbedding(nn.Module):
-    """Turn queries and keys by where their patch stands: (B, h, n+N, d) -> (B, h, n+N, d). 2104.09864."""
+    """Turn q or k by each patch's place: (B, h, n+N, d) -> (B, h, n+N, d). 2104.09864."""
 
     def __init__(self, config: ModernConfig):
         super().__init__()
