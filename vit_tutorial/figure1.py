@@ -31,7 +31,7 @@ HERE = {  # what is lit for each lesson, and what the lesson does with it
     "12": ("0405", "the blocks, which take nearly all of the time"),
     "13": ("0405", "the blocks, which take nearly all of the memory"),
     "14": ("", "all parts, when nothing crashes and nothing is learned"),
-    "15": ("", "all parts, and what has become of them since"),
+    "15": ("", "all parts, looked at again five years later"),
 }
 ARROWS = [(1.75, 2.1), (3.85, 4.15), (5.3, 5.6), (6.9, 7.5), (8.1, 8.25), (9.3, 9.43), (9.6, 9.75), (10.35, 10.5)]
 ARROWS += [(11.1, 11.23), (11.42, 12.05), (13.55, 13.85)]

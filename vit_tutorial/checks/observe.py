@@ -1,6 +1,7 @@
 """What a check looks at: results, arguments, gradients, parameters, start values, training mode, as a list of facts."""
 
 import functools
+import math
 import zlib
 from collections.abc import Callable, Container, Mapping
 from types import MappingProxyType
@@ -82,7 +83,7 @@ def same(a: Any, b: Any) -> bool:
     if isinstance(a, list | tuple) and type(a) is type(b):
         return len(a) == len(b) and all(same(x, y) for x, y in zip(a, b, strict=True))
     if isinstance(a, float) and isinstance(b, float):
-        return abs(a - b) <= 1e-6 + 1e-4 * abs(b) or (a != a and b != b)
+        return math.isclose(a, b, rel_tol=1e-4, abs_tol=1e-6) or (a != a and b != b)
     return type(a) is type(b) and bool(a == b) if not isinstance(a, Tensor) else False
 
 
