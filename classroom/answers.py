@@ -120,7 +120,7 @@ def value_of(found: Any) -> Any:
         dtype, content = getattr(torch, name), bytearray(base64.b64decode(content))
         return (torch.frombuffer(content, dtype=dtype) if content else torch.zeros(0, dtype=dtype)).reshape(shape)
     if kind == "dtype":
-        return getattr(torch, rest[0])
+        return torch.zeros(0, dtype=getattr(torch, rest[0])).dtype  # a TypeError, if it is none
     if kind == "dict":
         return {value_of(key): value_of(held) for key, held in rest[0]}
     if kind in ("list", "tuple"):

@@ -176,7 +176,7 @@ class ModernHead(ClassificationHead):
 class ModernViT(ViT):
     """A ViT with some parts exchanged: (B, C, H, W) -> (B, num_classes).
 
-    With `position="rope"` images may have any size: `config` follows the images last seen.
+    With `position="rope"` images may have any size: `config` follows those last seen, in one thread.
     """
 
     def __init__(self, config: ModernConfig):

@@ -181,3 +181,18 @@ def test_angles_come_back_after_a_model_without_memory():
     model.rotary.cos.fill_(torch.nan)
     model.load_state_dict(expected.state_dict())
     assert torch.equal(model(images), expected(images))
+
+
+@pytest.mark.parametrize(
+    "odd", [torch.tensor(1.0), torch.zeros(5), torch.zeros(80, D).to_sparse(), torch.ones(80, D).bool()]
+)
+def test_a_piece_that_does_not_fit_the_others_is_in_the_list_of_faults(odd):
+    family = made()["transformers", "DINOv3, SwiGLU"]
+    model, before = read(family), read(family).state_dict()
+    with pytest.raises(ValueError, match=r"mlp.up_proj|mlp.gate_proj|mlp.fc1"):
+        weights.load_transformers(model, family.state | {"model.layer.1.mlp.up_proj.weight": odd})
+    assert all(torch.equal(before[name], tensor) for name, tensor in model.state_dict().items())
+    masked = {"blocks.0.attn.qkv.bias": odd, "blocks.0.attn.qkv.bias_mask": torch.zeros(3)}
+    family = made()["timm", "DINOv3"]
+    with pytest.raises(ValueError, match=r"^state_dict: "):
+        weights.load_timm(read(family), family.state | masked)

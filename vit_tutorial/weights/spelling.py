@@ -98,6 +98,12 @@ def outer(tensors: Mapping[str, Tensor], taken: str) -> str | None:
     return found.pop() if found else None
 
 
+def fit(tensors: list[Tensor]) -> bool:
+    """Whether tensors can be put one behind the other; what cannot stays as it is, for the list of faults."""
+    kinds = {(t.shape[1:], t.layout, t.dtype, t.device) for t in tensors if not t.is_nested and t.ndim}
+    return len(kinds) == 1 and all(t.layout == torch.strided and not t.is_nested and t.ndim for t in tensors)
+
+
 def respelled(tensors: dict[str, Tensor], notes: list[str]) -> dict[str, Tensor]:
     """Rename, join and reshape tensors as the dialects have them; what is left out is noted."""
     towers = ("text_model.", "text_projection.", "logit_")
@@ -110,23 +116,29 @@ def respelled(tensors: dict[str, Tensor], notes: list[str]) -> dict[str, Tensor]
         notes.append("taken as DeiT-III; timm's vit_*_rope_ape has these names, too, and its positions turn: not read")
     fixed = (".bias_mask", "rope_embed.periods")  # of DINOv3: it has no bias for keys, and angles are computed
     for name in [name for name in tensors if name.endswith(".qkv.bias") and f"{name}_mask" in tensors]:
-        q, k, v = tensors[name].tensor_split(3)
-        tensors[name] = torch.cat([q, torch.zeros_like(k), v])
+        if fit([tensors[name]]):
+            q, k, v = tensors[name].tensor_split(3)
+            tensors[name] = torch.cat([q, torch.zeros_like(k), v])
     kept = {name: t for name, t in tensors.items() if name not in masks and not name.endswith(fixed)}
     tensors = {RENAMED.get(name, their_name(name, SPELLINGS)): t for name, t in kept.items()}
     for pieces, whole in JOINED:
         for name in [name for name in tensors if pieces[0] in name]:
             names = [name.replace(pieces[0], piece) for piece in pieces]
             found = [tensors[name] for name in names if name in tensors]
-            if len(found) == len(pieces) and found[0].ndim and found[0].shape[1:] == found[1].shape[1:]:
+            if len(found) == len(pieces) and fit(found):
                 tensors = {name: t for name, t in tensors.items() if name not in names}
                 tensors[name.replace(pieces[0], whole)] = torch.cat(found)
     tensors = {name.replace(".up_proj.", ".fc1."): t for name, t in tensors.items()}  # no gate beside it
     for name, pattern, ours in RESHAPED:
-        if name in tensors and tensors[name].ndim == len(pattern.split()):
+        if name in tensors and fit([tensors[name]]) and tensors[name].ndim == len(pattern.split()):
             tensors[name] = rearrange(tensors[name], f"{pattern} -> {ours}")
     flat = tensors.get("embeddings.patch_embedding.weight")
-    if flat is not None and flat.ndim == 2 and (side := math.isqrt(flat.shape[1] // 3)) ** 2 * 3 == flat.shape[1]:
+    if (
+        flat is not None
+        and fit([flat])
+        and flat.ndim == 2
+        and (side := math.isqrt(flat.shape[1] // 3)) ** 2 * 3 == flat.shape[1]
+    ):
         kernel = rearrange(flat, "D (P1 P2 C) -> D C P1 P2", P1=side, P2=side)  # SigLIP 2 NaFlex
         tensors["embeddings.patch_embedding.weight"] = kernel
     if "embeddings.cls_token" in tensors and not any("layer_scale" in name for name in tensors):
