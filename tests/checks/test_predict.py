@@ -103,6 +103,27 @@ def test_a_guess_of_another_kind_is_told_so_and_an_unknown_name_is_refused(capsy
         checks.predict(name[:-1], 1)
 
 
+@pytest.mark.parametrize("name", [name for name, entry in table().items() if isinstance(entry["answer"], list)])
+def test_several_values_need_no_brackets(name, capsys):
+    entry = table()[name]
+    guesses = [entry["answer"], *(wrong["guess"] for wrong in entry["wrong"] if "guess" in wrong)]
+    for guess in (guess for guess in guesses if isinstance(guess, list) and len(guess) > 1):
+        said = []
+        for values in ((tuple(guess),), (guess,), tuple(guess)):
+            checks.predict(name, *values)
+            said.append(capsys.readouterr().out)
+        assert len(set(said)) == 1, said
+    for dots in ((), (...,), (1, ..., 2), ((1, ..., 2),)):
+        checks.predict(name, *dots)
+        assert capsys.readouterr().out.startswith("Replace the dots with your guess: values in round brackets.")
+
+
+def test_several_values_for_one_number_are_counted(capsys):
+    for guess in ((1, 461), (1, 461, 0)):  # a decimal comma
+        checks.predict("two-softmaxes", *guess)
+        assert capsys.readouterr().out == f"The answer is a number; you gave {len(guess)} values.\n"
+
+
 def test_names_are_unique_and_each_is_asked_for_by_one_lesson():
     names = [name for path in TABLES for name in re.findall(r"^\[([\w-]+)\]$", path.read_text(encoding="utf-8"), re.M)]
     assert len(names) == len(set(names))

@@ -49,12 +49,12 @@ def kind(value: Any) -> str:
     return {bool: "True or False", str: "a word in quotation marks"}.get(type(value), "a number")
 
 
-def predict(name: str, guess: Any) -> None:
+def predict(name: str, *guess: Any) -> None:
     """Say whether a guess is right, and if not, what would make it so; nothing is graded, and the value never told.
 
     Args:
         name: as it stands in the lesson's cell.
-        guess: a number, a word, True or False, a shape; `...` asks for one.
+        guess: a number, a word, True or False, a shape; several values with or without brackets; `...` asks for one.
 
     Raises:
         ValueError: no prediction has this name.
@@ -62,18 +62,20 @@ def predict(name: str, guess: Any) -> None:
     if name not in table():
         meant = difflib.get_close_matches(str(name), table(), 1)
         raise ValueError(f"name: there is no prediction {name!r}" + f"; did you mean {meant[0]!r}?" * bool(meant))
-    entry = table()[name]
+    entry, several = table()[name], len(guess) > 1
+    guess = guess if several else guess[0] if guess else ...
     answer, given = plain(entry["answer"]), plain(guess)
     within, percent = entry.get("within", 0.0), entry.get("unit") == "per cent"
     given = 100 * given if percent and is_number(given) and 0 < given < 1 else given  # 0.93 for 93 per cent
     shaped = (isinstance(answer, list) and isinstance(given, list)) or (is_number(answer) and is_number(given))
-    if guess is ...:
+    if guess is ... or (isinstance(given, list) and ... in given):
         what = "a number, in per cent" if percent else kind(answer)
         print(f"Replace the dots with your guess: {what}. Then run this cell again.")
     elif near(given, answer, within):
         print(f"Right. {entry.get('right', '')}".strip())
     elif not shaped and type(given) is not type(answer):
-        print(f"The answer is {kind(answer)}; yours is of type {type(guess).__name__}.")
+        yours = f"you gave {len(guess)} values" if several else f"yours is of type {type(guess).__name__}"
+        print(f"The answer is {kind(answer)}; {yours}.")
     else:
         print(reason(entry, given, within))
 
