@@ -29,7 +29,7 @@ def attention_pool(tokens, query):
 
 
 def mended_loss(logits, labels):
-    """(B, C), (B,) -> the cross-entropy, averaged over the pictures: one number."""
+    """(B, C), (B,) -> the cross-entropy, averaged over the images: one number."""
     ### BEGIN SOLUTION
     largest = logits.amax(dim=1, keepdim=True)  # (B, 1)
     shifted = logits - largest
