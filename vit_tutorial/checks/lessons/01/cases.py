@@ -95,7 +95,7 @@ def read_file(answer: Callable, images: torch.Tensor, ours: torch.Tensor, patch_
 
 
 def misfit(error: str, number: int, patch_size: int) -> str:
-    """What of an error a reader of the exercise's card understands, alike for all ways to write it; or nothing."""
+    """Why patches and image do not fit, from torch's or einops' error, alike for all ways to write it; or nothing."""
     pieces = re.findall(r"size of (?:the )?tensor (?:a )?\((\d+)\) must match .*?\((\d+)\)", error)
     if shapes := re.findall(r"shape \[([\d, ]+)\]", error)[:2]:
         pieces = [sizes for sizes in zip(*(re.findall(r"\d+", shape)[::-1] for shape in shapes), strict=False)]
@@ -103,8 +103,8 @@ def misfit(error: str, number: int, patch_size: int) -> str:
         small, large = sorted((int(a), int(b)))
         if small < large == patch_size:
             return (
-                f"a patch of {large} pixels meets a piece of {small}. Does it run over the border of the image? The "
-                "last patch of a row has to end within the image."
+                f"a patch of {large} by {large} pixels meets a slice that is only {small} wide or high. Does the patch "
+                "run over the border of the image? The last one of a row or a column has to end within it."
             )
     if re.search(rf"index {number} is out of bounds .* size {number}$", error):
         return (
