@@ -12,9 +12,9 @@ def right_sincos1d(x, dim):
 
 def right_rotary(x, places):
     D = x.shape[1]
-    omega = torch.tensor([10000.0 ** (-k / (D // 2 - 1)) for k in range(D // 2)])
-    turn = torch.polar(torch.ones(len(x), D // 2), torch.outer(places.float(), omega))
-    points = torch.complex(x[:, : D // 2], x[:, D // 2 :]) * turn
+    omega = torch.tensor([10000.0 ** (-4 * k / D) for k in range(D // 4)])
+    angle = (places[..., None] * omega).reshape(len(x), D // 2)  # (N, 2, D/4): rows, then columns
+    points = torch.complex(x[:, : D // 2], x[:, D // 2 :]) * torch.polar(torch.ones_like(angle), angle)
     return torch.cat([points.real, points.imag], dim=1)
 
 

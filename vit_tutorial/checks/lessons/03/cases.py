@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 import torch
+from torch import nn
 
 from ...engine import Exercise
 from ...observe import attempt, numbers
@@ -15,6 +16,13 @@ def squares(answer: Callable) -> dict[str, bool]:
     square, other = (attempt(answer, numbers((1, 1 + h * w, 2)).clone(), (h, w), (3, 3)) for h, w in grids)
     stops = isinstance(other, Exception) and not isinstance(square, Exception)
     return {"it stops unless the old grid is a square.": not stops}
+
+
+def lookup(answer: Callable) -> dict[str, bool]:
+    """A table that is looked up is a module, with a table of its own name and shape."""
+    model = attempt(answer, 3, 2)
+    found = isinstance(model, nn.Module) and any(isinstance(part, nn.Embedding) for part in model.modules())
+    return {"your table is an nn.Embedding, which looks rows up by number; it should be an nn.Parameter.": not found}
 
 
 def float32(result):
@@ -31,6 +39,7 @@ EXERCISES = {
             ((10, 4), (numbers((1, 10, 4)),)),
             ((4, 4), (numbers((4, 4, 4)),)),
         ],
+        more=lookup,
     ),
     "sincos1d": Exercise(
         sincos1d,
@@ -65,12 +74,12 @@ EXERCISES = {
     "rotary": Exercise(
         my_rotary,
         [
-            (numbers((5, 4), 2), torch.arange(5)),
-            (numbers((2, 4), 1), torch.tensor([1, 0])),
-            (numbers((3, 8), 3), torch.tensor([7, 2, 30])),  # as many places as no axis has numbers
-            (numbers((4, 6), 4), torch.tensor([3, 1, 4, 1])),
-            (numbers((1, 12), 5), torch.tensor([2])),
-            (numbers((6, 12), 6), torch.tensor([0, 2, 5, 9, 4, 8])),  # as many places as frequencies
+            (numbers((2, 4), 1), torch.tensor([[1, 0], [0, 2]])),
+            (numbers((3, 8), 3), torch.tensor([[7, 2], [2, 5], [30, 1]])),
+            (numbers((5, 8), 2), torch.cartesian_prod(torch.arange(1), torch.arange(5))),  # one row of an image
+            (numbers((6, 12), 4), torch.cartesian_prod(torch.arange(2), torch.arange(3))),  # all of an image
+            (numbers((1, 12), 5), torch.tensor([[2, 3]])),
+            (numbers((4, 16), 6), torch.tensor([[0, 9], [5, 2], [3, 3], [4, 8]])),  # as many places as frequencies
         ],
         run=lambda answer, x, places: float32(answer(x, places)),
     ),

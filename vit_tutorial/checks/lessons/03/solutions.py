@@ -44,12 +44,13 @@ def my_resize(embedding, old_grid, new_grid):
 
 
 def my_rotary(x, places):
-    """(N, D), (N,) -> (N, D): each pair of features turned by its place."""
+    """(N, D), (N, 2) -> (N, D): half of the pairs turned by the token's row, half by its column."""
     ### BEGIN SOLUTION
-    half = x.shape[-1] // 2
-    exponent = torch.linspace(0, 1, half)
-    omega = 10000.0**-exponent  # from 1 down to 1/10000
-    angle = places[:, None] * omega  # (N,) -> (N, D/2)
+    half, quarter = x.shape[-1] // 2, x.shape[-1] // 4
+    exponent = torch.arange(quarter) / quarter
+    omega = 10000.0**-exponent  # (D/4,): from 1 down
+    row, column = places[:, :1], places[:, 1:]  # (N, 1) each
+    angle = torch.cat([row * omega, column * omega], dim=-1)  # (N, D/2): one for each point
     cos, sin = angle.cos(), angle.sin()
     a, b = x[:, :half], x[:, half:]  # the two coordinates of each point
     first = a * cos - b * sin
