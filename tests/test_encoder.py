@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from vit_tutorial import MLP, Encoder, EncoderBlock, data
+from vit_tutorial import MLP, Encoder, EncoderBlock, checks, data
 
 TORCH = {"attention.qkv.": "self_attn.in_proj_", "attention.out": "self_attn.out_proj", "mlp.fc": "linear"}
 TIMM = {"attention.qkv": "attn.qkv", "attention.out": "attn.proj"}
@@ -118,3 +118,14 @@ def test_a_dropout_of_true_and_a_negative_depth_are_refused():
             build()
     with pytest.raises(ValueError, match="depth: expected at least 0, got -1"):
         Encoder(-1, 8, 2, 16)
+
+
+def test_a_vit_of_timm_with_scales_fits_into_an_encoder_that_has_none():
+    """What lesson 05's exercise says of a file of timm: the names, the scales, and that the result is the same."""
+    theirs = timm.models.vision_transformer.VisionTransformer(
+        img_size=8, patch_size=4, embed_dim=12, depth=3, num_heads=3, init_values=1.0, num_classes=5
+    )
+    theirs, ours = randomised(theirs).eval(), Encoder(3, 12, 3, 48).double()
+    ours.load_state_dict(checks.EXERCISES["fold_scales"].solution(theirs.state_dict()))
+    x = torch.randn(2, 5, 12, dtype=torch.double)
+    torch.testing.assert_close(ours(x), theirs.blocks(x))

@@ -12,18 +12,6 @@ def right_layer_norm(x, w, b, eps):
     return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + eps) * w + b
 
 
-class Beside(nn.Module):
-    def __init__(self, embed_dim, num_heads, mlp_dim):
-        super().__init__()
-        self.mlp = MLP(embed_dim, mlp_dim)
-        self.attention = MultiHeadAttention(embed_dim, num_heads)
-        self.norm = nn.LayerNorm(embed_dim, 1e-6)
-
-    def forward(self, tokens):
-        read = self.norm(tokens)
-        return torch.stack([tokens, self.mlp(read), self.attention(read)]).sum(0)
-
-
 class Quiet(nn.Module):
     def __init__(self, embed_dim, num_heads, mlp_dim, start):
         super().__init__()
@@ -41,11 +29,25 @@ def some(x, added, rate, draw, training):
     return x + torch.einsum("b,bnd->bnd", factor, added)
 
 
+def folded(stored):
+    gammas = {name.removesuffix(".gamma"): value for name, value in stored.items() if name.endswith(".gamma")}
+    state = {}
+    for i in range(len({name.split(".")[1] for name in stored if name.startswith("blocks.")})):
+        at = f"blocks.{i}."
+        for ours in vt.EncoderBlock(1, 1, 1).state_dict():
+            theirs = ours.replace("attention.out", "attn.proj").replace("attention", "attn")
+            scale = {"attn.proj": "ls1", "mlp.fc2": "ls2"}.get(theirs.rpartition(".")[0])
+            value = stored[at + theirs]
+            gamma = gammas.get(f"{at}{scale}")
+            state[at + ours] = value if gamma is None else torch.diag(gamma) @ value
+    return state
+
+
 RIGHT = {
     "layer_norm": right_layer_norm,
     "mlp": vt.MLP,
     "encoder_block": vt.EncoderBlock,
-    "parallel_block": Beside,
     "layer_scale": Quiet,
     "stochastic_depth": some,
+    "fold_scales": folded,
 }

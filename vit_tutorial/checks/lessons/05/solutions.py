@@ -58,26 +58,6 @@ class MyBlock(nn.Module):
         ### END SOLUTION
 
 
-class ParallelBlock(nn.Module):
-    """Attention and MLP side by side: (B, N, D) -> (B, N, D)."""
-
-    def __init__(self, embed_dim, num_heads, mlp_dim):
-        super().__init__()
-        ### BEGIN SOLUTION
-        self.norm = nn.LayerNorm(embed_dim, eps=1e-6)
-        self.attention = MultiHeadAttention(embed_dim, num_heads)
-        self.mlp = MLP(embed_dim, mlp_dim)
-        ### END SOLUTION
-
-    def forward(self, x):
-        ### BEGIN SOLUTION
-        normed = self.norm(x)
-        talk = self.attention(normed)
-        think = self.mlp(normed)
-        return x + talk + think
-        ### END SOLUTION
-
-
 class ScaledBlock(nn.Module):
     """Answers times a learned number per feature, `start` at first: (B, N, D) -> (B, N, D)."""
 
@@ -110,4 +90,33 @@ def add_some(x, added, rate, draw, training):
     kept = kept[:, None, None]
     enlarged = added / (1 - rate)
     return x + kept * enlarged
+    ### END SOLUTION
+
+
+def without_scales(stored):
+    """A timm ViT's tensors by name -> the state dict of an `Encoder` that computes the same."""
+    ### BEGIN SOLUTION
+    found = {}
+    none = torch.ones(1)
+    for name, tensor in stored.items():
+        if not name.startswith("blocks."):
+            continue
+        if name.endswith(".gamma"):
+            continue
+        _, number, layer = name.split(".", 2)
+        block = f"blocks.{number}."
+        gamma1 = stored.get(f"{block}ls1.gamma", none)
+        gamma2 = stored.get(f"{block}ls2.gamma", none)
+        if layer == "attn.proj.weight":
+            tensor = gamma1[:, None] * tensor
+        if layer == "attn.proj.bias":
+            tensor = gamma1 * tensor
+        if layer == "mlp.fc2.weight":
+            tensor = gamma2[:, None] * tensor
+        if layer == "mlp.fc2.bias":
+            tensor = gamma2 * tensor
+        layer = layer.replace("attn.qkv", "attention.qkv")
+        layer = layer.replace("attn.proj", "attention.out")
+        found[block + layer] = tensor
+    return found
     ### END SOLUTION
