@@ -13,7 +13,7 @@ from .pad import check_digit, check_reader, read_digit, still
 from .still import Still
 
 HERE = Path(__file__).parent
-SCRIPTS = ("forward.js", "framing.js", "runner.js", "ink.js", "paint.js", "tour.js", "whole.js")
+SCRIPTS = ("forward.js", "framing.js", "runner.js", "ink.js", "paint.js", "stage.js", "tour.js", "whole.js")
 SCALE = list(normalise.__defaults__)  # the mean and the deviation of MNIST's pixels
 RENDER = """
 export default {
