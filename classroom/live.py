@@ -36,7 +36,9 @@ def leads(stem: str, cell: NotebookNode) -> str:
         return '<p class="leads">A picture. It\'s live in JupyterLab, and <a href="model.html">on a page</a>.</p>'
     if "figure1.here" in cell.source:
         lit = HERE[stem[:2]][0][:2] if stem[:2] in HERE else ""
-        return f'<p class="leads"><a href="model.html{f"#stage={PLACE[lit]}" if lit else ""}">See this part live</a></p>'
+        return (
+            f'<p class="leads"><a href="model.html{f"#stage={PLACE[lit]}" if lit else ""}">See this part live</a></p>'
+        )
     return ""
 
 

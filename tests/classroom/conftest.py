@@ -24,7 +24,7 @@ def site(once):
 def page(browser):
     """A page that must ask for nothing but files, and complain of nothing."""
     page = browser.new_page(viewport={"width": 1280, "height": 720})
-    page.set_default_timeout(30_000)
+    page.set_default_timeout(300_000)
     asked, complaints = [], []
     page.on("request", lambda request: asked.append(request.url))
     page.on("console", lambda message: message.type in ("error", "warning") and complaints.append(message.text))

@@ -73,13 +73,15 @@ def test_the_answer_is_in_sight_wherever_one_scrolls(model_page, page, width, he
     for at in (0, 10_000):
         page.evaluate("y => scrollTo(0, y)", at)
         area = page.locator(".says").bounding_box()
-        assert 0 <= area["y"] and area["y"] + area["height"] <= height, at
+        assert area["y"] >= 0 and area["y"] + area["height"] <= height, at
         if width > 900:
             break
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     if width in (1280, 1920):  # spine and stage fit the window, and text grows with it
         assert page.evaluate("document.querySelector('.stage').getBoundingClientRect().bottom") <= height
-        assert page.evaluate("getComputedStyle(document.querySelector('.so')).fontSize") >= f"{14 + 10 * (width > 1280)}"
+        assert (
+            page.evaluate("getComputedStyle(document.querySelector('.so')).fontSize") >= f"{14 + 10 * (width > 1280)}"
+        )
 
 
 def test_drawing_by_mouse_and_by_keys(model_page):
@@ -294,7 +296,9 @@ def test_keys_alone_reach_everything(model_page):
     reached = []
     for _ in range(40):
         page.keyboard.press("Tab")
-        reached.append(page.evaluate("document.activeElement.getAttribute('aria-label') ?? document.activeElement.textContent"))
+        reached.append(
+            page.evaluate("document.activeElement.getAttribute('aria-label') ?? document.activeElement.textContent")
+        )
     assert "pad" in reached[0] and "Tour" in reached[:16]
     for words in ("49 patches", "Block 2", "Head 1 of block 2", "Head 4", "MLP", "Photos"):
         assert any(words in one for one in reached), words

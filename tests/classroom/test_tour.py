@@ -33,7 +33,9 @@ def test_the_sentences_about_one_drawing(said, model):
     four = images[labels == 4][:1]
     with torch.no_grad():
         shares = model(data.normalise(four)).softmax(-1)[0]
-    assert f"{100 * shares.max():.0f} % to the 4" in said["Is it in doubt?"] and ((100 * shares).round() == 1).sum() == 9
+    assert (
+        f"{100 * shares.max():.0f} % to the 4" in said["Is it in doubt?"] and ((100 * shares).round() == 1).sum() == 9
+    )
     with torch.no_grad():
         empty = model(data.normalise(torch.zeros_like(four))).softmax(-1)[0]
     assert f"{100 * empty.max():.0f} % to the {empty.argmax()}" in said["Nothing drawn"]
@@ -55,7 +57,9 @@ def test_the_sentences_about_many(said, model):
     assert share({"cls": True}) in said["Is the class token needed?"]
     one = [right(model, {"mlps": [b]}, images, labels) for b in range(6)]
     assert f"first MLP it reads {100 * one[0]:.1f} % of 2000" in said[MLPS] and min(one[1:]) > 0.98
-    assert f"the last it reads {100 * one[5]:.1f} %, as many as with it" in said[MLPS] and share({}) == share({"mlps": [5]})
+    assert f"the last it reads {100 * one[5]:.1f} %, as many as with it" in said[MLPS] and share({}) == share(
+        {"mlps": [5]}
+    )
     features = interpret.token_features(model, data.normalise(images))  # before and after each block
     with torch.no_grad():
         lens = [(model.head(tokens).argmax(1) == labels).double().mean().item() for tokens in features]

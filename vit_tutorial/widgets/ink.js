@@ -89,3 +89,9 @@ function inkPad(canvas, pen, { drawn, lifted, cleared }) {
   canvas.addEventListener("blur", () => ((pen.hidden = true), lift()));
   return self;
 }
+// Strokes as text for an address and back: two digits of base 36 a number, whole strokes only.
+const writeInk = (strokes) => strokes.map((one) => one.map((n) => n.toString(36).padStart(2, "0")).join("")).join(".");
+function readInk(text, side) {
+  const strokes = (text ?? "").split(".").map((one) => (one.match(/../g) ?? []).map((pair) => parseInt(pair, 36)));
+  return strokes.filter((one) => one.length > 1 && one.length % 2 === 0 && one.every((n) => n >= 0 && n <= side));
+}

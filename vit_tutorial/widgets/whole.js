@@ -53,6 +53,7 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
     run?.stop();
     [run, set, c, S, token, shown, plain, off] = [next, other, next.model.config, image_size, 0, null, null, none()];
     [grid, prefix] = [Math.floor(S / c.patch_size), c.pool === "cls" ? 1 : 0];
+    Object.assign(view, { c, set, grid, prefix, model: run.model });
     nodes = [...Array(c.depth).keys()].map((b) => {
       const button = Object.assign(document.createElement("button"), { className: "node" });
       button.dataset.stage = String(b + 1);
@@ -92,7 +93,7 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
     changed();
   }
   const changed = () => (drawing++, ask());
-  const lifted = () => (steps.did("draw"), ask(), play()),
+  const lifted = () => (steps.did("draw"), ask(), move.play()),
     cleared = () => (load(sets[0], null), steps.did("clear"));
   const pad = inkPad($("pad"), $("pen"), { drawn, lifted, cleared });
   function drawn(ink) {
@@ -168,25 +169,10 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
     if (node) go(node.dataset.stage);
   });
   const view = {
-    get c() {
-      return c;
-    },
-    get set() {
-      return set;
-    },
-    get grid() {
-      return grid;
-    },
-    get prefix() {
-      return prefix;
-    },
-    get model() {
-      return run.model;
-    },
     where,
+    control,
     colour: (order) => colours(order),
     open: (next) => go(next),
-    control,
     answers: () => ({ shares: answerOf(shown), plain: answerOf(plain.result), altered: altered() }),
     // What is looked at: the row of the token that looks, how many tokens are no patches, the patch (-1: none).
     now() {
@@ -251,7 +237,7 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
   // --- what is seen ---
   function ask() {
     clearTimeout(later);
-    if (at) step(0);
+    move.stop();
     const job = { image, scale: set.scale, off: structuredClone(off), drawing };
     run.ask({ ...job, plain: altered() && plain?.drawing !== drawing });
   }
@@ -345,61 +331,13 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
     }, 200);
   }
 
-  // --- motion: lines as thick as the class token's attention, block by block ---
-  tag("button", $("moves"), { textContent: "Replay", onclick: () => play(true) });
-  tag("button", $("moves"), { textContent: "Step", onclick: () => step(at + 1) });
-  let at = 0,
-    frame = null; // the block that the lines run into, 0: none
-  const still = matchMedia("(prefers-reduced-motion: reduce)");
-  function step(to) {
-    if (!shown) return;
-    cancelAnimationFrame(frame);
-    at = to <= c.depth ? to : 0;
-    nodes.forEach(({ button }, b) => button.classList.toggle("later", at > 0 && b >= at));
-    const flow = $("flow"),
-      area = el.querySelector(".spine").getBoundingClientRect(),
-      first = view.now().first;
-    [flow.width, flow.height] = [area.width, area.height];
-    if (!at || !first) return;
-    const N = 1 + grid * grid,
-      { weights } = shown.blocks[at - 1];
-    const shares = [...Array(N - 1).keys()].map((n) => mean(weights.map((head) => head[n + 1])));
-    const face = patches.getBoundingClientRect(),
-      cell = face.width / grid;
-    const from = shares.map((_, n) => [((n % grid) + 0.45) * cell, (Math.floor(n / grid) + 1.45) * cell]);
-    const to_ = nodes[at - 1].button.querySelector("i").getBoundingClientRect();
-    Paint.flow(
-      flow,
-      from.map(([x, y]) => [face.left - area.left + x, face.top - area.top + y]),
-      [to_.left + to_.width / 2 - area.left, to_.top + to_.height / 2 - area.top],
-      shares,
-    );
-  }
-  function play(asked) {
-    cancelAnimationFrame(frame);
-    if (still.matches) return asked && step(1);
-    const begun = performance.now();
-    const next = (now) => {
-      const to = 1 + Math.floor((Math.max(0, now - begun) * c.depth) / 1200);
-      step(to > c.depth ? 0 : to);
-      if (to <= c.depth) frame = requestAnimationFrame(next);
-    };
-    frame = requestAnimationFrame(next);
-  }
+  const move = motion($("flow"), $("moves"), () => shown && { nodes, patches, grid, shown, first: view.now().first });
 
   // --- the state behind the page's #, which Back and reload bring back ---
   function state() {
-    const said = new URLSearchParams(),
-      code = (n) => n.toString(36).padStart(2, "0");
+    const said = new URLSearchParams();
     if (example) said.set("picture", example.name);
-    if (!example || pad.strokes().length)
-      said.set(
-        "ink",
-        pad
-          .strokes()
-          .map((one) => one.map(code).join(""))
-          .join("."),
-      );
+    if (!example || pad.strokes().length) said.set("ink", writeInk(pad.strokes()));
     said.set("stage", stage);
     if (token) said.set("token", token);
     for (const name of ["heads", "attentions", "mlps"]) if (off[name].length) said.set(name, off[name]);
@@ -414,16 +352,11 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
     if (next === location.hash) return;
     history[location.hash ? "pushState" : "replaceState"](null, "", next);
   }
-  function ink(text) {
-    // whole strokes only
-    const strokes = (text ?? "").split(".").map((one) => (one.match(/../g) ?? []).map((pair) => parseInt(pair, 36)));
-    return strokes.filter((one) => one.length > 1 && one.length % 2 === 0 && one.every((n) => n >= 0 && n <= pad.side));
-  }
   async function recall(said = new URLSearchParams(address ? location.hash.slice(1) : "")) {
     const list = (name) => said.get(name)?.split(",") ?? [],
       picture = said.get("picture");
     const of = sets.find(({ examples }) => examples.some(({ name }) => name === picture)) ?? sets[0];
-    const strokes = of.drawn ? ink(said.get("ink")) : [],
+    const strokes = of.drawn ? readInk(said.get("ink"), pad.side) : [],
       empty = strokes.length || said.get("ink") === "";
     await load(of, of.examples.find(({ name }) => name === picture) ?? (empty ? null : start()), strokes);
     if (!run) return;
@@ -438,7 +371,7 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
     off = { ...none(), heads, attentions: blocks("attentions"), mlps: blocks("mlps") };
     for (const name of list("out")) if (FLAGS.includes(name)) flip(off, { list: name });
     token = Math.min(prefix + grid * grid - 1, Math.max(0, Math.trunc(said.get("token")) || 0));
-    lecture(address && said.has("lecture"));
+    lecture.set(address && said.has("lecture"));
     const alone = said.has("step") && !said.has("stage");
     if (set === sets[0]) steps.go(said.get("step"), alone);
     if (!alone) enter(said.get("stage") ?? stage);
@@ -457,7 +390,7 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
       return said && recall(said);
     }
     const { picture, strokes, stage: to, token: from, ...parts } = next;
-    if (strokes) await load(sets[0], start(), ink(strokes));
+    if (strokes) await load(sets[0], start(), readInk(strokes, pad.side));
     else if (picture === "") await load(sets[0], null);
     else if (!keep) await load(sets[0], start());
     if (!keep) off = none();
@@ -478,9 +411,9 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
     for (const next of sets[0].examples)
       tag("button", $("examples"), {
         textContent: next.name,
-        onclick: () => (load(sets[0], next), play(), steps.did("picture")),
+        onclick: () => (load(sets[0], next), move.play(), steps.did("picture")),
       });
-  else tag("button", $("examples"), { textContent: "example", onclick: () => (load(sets[0], start()), play()) });
+  else tag("button", $("examples"), { textContent: "example", onclick: () => (load(sets[0], start()), move.play()) });
   if (sets[1]) {
     const photos = tag("select", $("examples"), { className: "photos", ariaLabel: "Photos" });
     tag("option", photos, { textContent: "Photos …", value: "" });
@@ -488,7 +421,7 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
     photos.onchange = () => {
       steps.go(0);
       const next = sets[1].examples.find(({ name }) => name === photos.value);
-      next ? load(sets[1], next).then(play) : load(sets[0], start());
+      next ? load(sets[1], next).then(() => move.play()) : load(sets[0], start());
     };
   }
   if (tour.length)
@@ -496,12 +429,6 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
       textContent: "Tour",
       className: "begin",
       onclick: () => steps.go(steps.step() ? 0 : 1, true),
-    });
-  if (address)
-    tag("button", $("tools"), {
-      textContent: "Lecture",
-      title: "Full screen, for a projector (L)",
-      onclick: () => lecture(!el.classList.contains("lecture"), true),
     });
   const own = tag("details", $("foot"));
   tag("summary", own, { textContent: "A model of your own" });
@@ -530,37 +457,18 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
     }
   }
 
-  // --- lectures: large, one stage, the guesses covered until Space; a clicker's keys turn ---
-  function lecture(on, asked) {
-    el.classList.toggle("lecture", on);
-    el.classList.toggle("covered", on && tour.length > 0);
-    document.documentElement.classList.toggle("lecturing", on && address);
-    if (asked) on ? el.requestFullscreen?.().catch(() => {}) : document.fullscreenElement && document.exitFullscreen();
-    settle();
-  }
-  function keys(event) {
-    const on = el.classList.contains("lecture"),
-      inField = event.target.closest?.("input, select, .pad, .patches");
-    if (inField || event.ctrlKey || event.metaKey || event.altKey) return;
-    const order = ["cut", ...nodes.map((_, b) => String(b + 1)), "answer"],
-      turn = { PageDown: 1, PageUp: -1 }[event.key];
-    if (event.key.toLowerCase() === "l") lecture(!on, true);
-    else if (!on) return;
-    else if (event.key.toLowerCase() === "u") history.back();
-    else if (event.key === " " && !event.target.closest?.("button, summary, a")) el.classList.toggle("covered");
-    else if (turn && steps.step()) steps.turn(turn);
-    else if (turn) go(order[Math.min(order.length - 1, Math.max(0, order.indexOf(stage) + turn))]);
-    else return;
-    kept(event);
-  }
-  if (address) addEventListener("keydown", keys);
+  const turn = (by) => {
+    const order = ["cut", ...nodes.map((_, b) => String(b + 1)), "answer"];
+    steps.step() ? steps.turn(by) : go(order[Math.min(order.length - 1, Math.max(0, order.indexOf(stage) + by))]);
+  };
+  const lecture = lectures(el, $("tools"), address, turn, settle);
 
-  const ready = recall().then(() => play());
+  const ready = recall().then(() => move.play());
   const stop = () => {
     run?.stop();
     clearTimeout(later);
     removeEventListener("popstate", back);
-    removeEventListener("keydown", keys);
+    lecture.stop();
   };
   return { ready, stop };
 }
