@@ -18,7 +18,7 @@ DIGITS, PHOTOS = "vit_mnist.safetensors", "vit_cifar10.safetensors"
 
 
 def make(folder: Path, stems: list[str]) -> None:
-    """The files of the live model, in a folder with pages of the lessons `stems`."""
+    """The files of the live model, in a folder with pages of the lessons `stems`, or beside slides without any."""
     written = {
         "whole.js": whole.script(),
         "model.js": f"const LIVE = {json.dumps(live(stems))};\n",
