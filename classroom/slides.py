@@ -8,6 +8,7 @@ slide types. What stands in the lesson is shown, not repeated:
     cell: 74bc3b3668 code 7-16 3|5-6   its lines 7 to 16; of these the third is lit, after a click the fifth and sixth
     predict: nose-scores               "Your guess?"; the notes get the answer, and what to say to the wrong guesses
     exercise: cross_attention          its points and minutes; the notes get our solution and known mistakes
+    live: stage=3                      a link to the live model in this state, in lecture mode
 
 `python -m classroom.slides 04` prints the ids of lesson 04's cells. A fenced block `flow` becomes a row of boxes:
 x, (B, N, D) -> qkv, (B, N, 3D) -> ...
@@ -30,6 +31,7 @@ from traitlets.config import Config
 from vit_tutorial.checks import EXERCISES
 from vit_tutorial.checks.predict import table
 
+from . import live
 from .grading import CARD, exercises
 from .lessons import Refused, chosen, is_solution, read, title
 
@@ -38,7 +40,7 @@ REVEAL = Path(sphinx_revealjs.__file__).parent / "_static" / "revealjs"
 FILES = ("dist/reveal.js", "dist/reset.css", "dist/reveal.css")
 FILES += ("plugin/notes/notes.js", "plugin/highlight/highlight.js")
 MARK = re.compile(r"^--- (slide|subslide|fragment|notes)(?: (\d+))?( late)?$", re.M)
-KEY = re.compile(r"^(cell|predict|exercise): (.+)$", re.M)
+KEY = re.compile(r"^(cell|predict|exercise|live): (.+)$", re.M)
 FLOW = re.compile(r"^```flow\n(.*?)\n```$", re.M | re.S)
 
 
@@ -66,6 +68,7 @@ def make(lessons: list[Path], folder: Path) -> None:
         for source in (*(REVEAL / name for name in FILES), mathjax(), SITE / "slides.css"):
             shutil.copy(source, place)
         shutil.copy(REVEAL / "LICENSE", place / "reveal-LICENSE.txt")
+        live.make(place, [])
 
 
 def mathjax() -> Path:
@@ -132,8 +135,11 @@ def pieces(lesson: NotebookNode, text: str, stem: str) -> tuple[list[NotebookNod
             cells += [new_markdown_cell(words.pop().strip()), shown(lesson, stem, *value.split())]
             words.append(after)
             continue
-        badge, more = guess(value) if key == "predict" else card(lesson, value)
-        said.append(more)
+        if key == "live":
+            badge = f'<a class="badge" href="model.html#{escape(value)}&amp;lecture" target="_blank">Try it live</a>'
+        else:
+            badge, more = guess(value) if key == "predict" else card(lesson, value)
+            said.append(more)
         words.append(f"{words.pop().rstrip()}\n\n{badge}{after}")
     cells.append(new_markdown_cell(words.pop().strip()))
     return [cell for cell in cells if cell.source or cell.cell_type == "code"], said

@@ -14,6 +14,7 @@
     bytes: set.file ? fetched(set.file) : bytes(weights),
     examples: examples.map(([name, image]) => ({ name, image: bytes(image) })),
   }));
+  if (!Object.keys(LIVE.links).length) document.querySelector("footer").remove(); // beside slides
   const lesson = (number, words) => (LIVE.links[number] ? `<a href="${LIVE.links[number]}">${words}</a>` : "");
   const el = document.getElementById("model");
   showWhole(el, { sets, lesson, tour: LIVE.tour, address: true }).ready.then(() => el.setAttribute("data-ready", ""));

@@ -15,12 +15,11 @@ def without(model: ViT, off: dict):
     d = c.embed_dim // c.num_heads
     for b, block in enumerate(model.encoder.blocks):
         heads = [int(name.split(".")[1]) for name in off.get("heads", []) if name.startswith(f"{b}.")]
-        rows = slice(0, 1) if off.get("firstOnly") else slice(None)
 
-        def silence(module, inputs, heads=heads, rows=rows):
+        def silence(module, inputs, heads=heads):
             mixed = inputs[0].clone()  # (B, N, D), a head's d numbers beside the next one's
             for h in heads:
-                mixed[:, rows, h * d : (h + 1) * d] = 0
+                mixed[:, :, h * d : (h + 1) * d] = 0
             return (mixed,)
 
         def nothing(module, inputs, output):

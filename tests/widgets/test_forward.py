@@ -17,7 +17,6 @@ ORDER = torch.randperm(49, generator=torch.Generator().manual_seed(0)).tolist()
 OFF = {
     "nothing": {},
     "two heads": {"heads": ["0.1", "4.3"]},
-    "heads for the class token": {"heads": ["2.0", "5.1"], "firstOnly": True},
     "attention": {"attentions": [1]},
     "two MLPs": {"mlps": [0, 5]},
     "positions": {"positions": True},
@@ -40,18 +39,15 @@ def text(content: bytes) -> str:
 
 
 def computed(page, path, images, off, scale=SCALE):
-    """What the page computes for each image: logits, tokens that enter, maps of all blocks, sums of votes."""
+    """What the page computes for each image: logits, tokens that enter, maps of all blocks."""
     answer = page.evaluate(
         """([file, images, off, scale]) => {
             const model = ViT.read(bytes(file)), list = (x) => [...x];
             return images.map((image) => {
-                const all = ViT.forward(model, bytes(image), scale, off), votes = ViT.votes(model, all, 0);
-                const parts = [votes.start, ...votes.attentions, ...votes.mlps, votes.always];
+                const all = ViT.forward(model, bytes(image), scale, off);
                 return {
-                    logits: list(all.lens.at(-1).answer), tokens: list(all.stream[0]),
+                    logits: list(all.lens.at(-1)), tokens: list(all.stream[0]),
                     maps: all.blocks.flatMap(({ weights }) => weights.map(list)),
-                    votes: list(votes.start).map((_, i) => parts.reduce((sum, part) => sum + part[i], 0)),
-                    first: list(all.lens.at(-1).logits.slice(0, model.config.num_classes)),
                 };
             });
         }""",
@@ -75,7 +71,6 @@ def check(page, path, model, images, off, scale=SCALE):
     for hook in hooks:
         hook.remove()
     torch.testing.assert_close(got["logits"], logits, rtol=0, atol=1e-5)
-    torch.testing.assert_close(got["votes"], got["first"], rtol=0, atol=1e-5)
     maps = torch.stack(maps, 1).flatten(1, 2).flatten(2)  # (B, L, h, N, N) -> (B, L*h, N*N)
     torch.testing.assert_close(got["maps"], maps, rtol=0, atol=1e-5)
     if not off.get("cls"):  # else what was remembered still has it

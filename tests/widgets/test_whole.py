@@ -21,7 +21,7 @@ CELLS = [
     "_ = own.head.linear.weight.data.normal_()\n"
     "show_model(own, example)",
     "shares = own.eval()(data.normalise(example[None])).softmax(-1)[0]\n"
-    'print(f"It reads: {shares.argmax()}, {100 * shares.max():.1f} %.")',
+    'print(f"It reads: {shares.argmax()}, {100 * shares.max():.0f} %")',
 ]
 
 
@@ -34,21 +34,21 @@ def says(page, nth, words):
 
 def test_two_models_in_one_notebook_each_with_its_own_answer(page):
     run_cell(page, 0)
-    page.locator(".whole-model .map").nth(23).wait_for()
+    page.locator(".whole-model .nodes .node").nth(5).wait_for()
     run_cell(page, 1)
-    page.locator(".whole-model").nth(1).locator(".map").nth(3).wait_for()
+    page.locator(".whole-model").nth(1).locator(".nodes .node").nth(1).wait_for()
     expected = run_cell(page, 2)
     expected.get_by_text("It reads").wait_for()
-    says(page, 0, "It reads: 4, 91.1 %.")
+    says(page, 0, "It reads: 4, 91 %")
     says(page, 1, expected.inner_text().strip())
     first, second = (page.locator(".whole-model").nth(n) for n in (0, 1))
     first.get_by_role("button", name="Clear").click()
-    says(page, 0, "Draw a digit. Empty: 1, 87.1 %.")
-    second.get_by_role("button", name="MLP of block 1").click()
-    page.wait_for_function("document.querySelectorAll('.whole-model [aria-pressed=false]').length === 1")
-    assert second.locator("[aria-pressed=false]").count() == 1
+    says(page, 0, "Empty. It would say: 1, 87 %")
+    second.get_by_role("switch", name="MLP").click()
+    page.wait_for_function("document.querySelectorAll('.whole-model [aria-checked=false]').length === 1")
+    assert second.locator("[aria-checked=false]").count() == 1
     run_cell(page, 0)  # shown again, it is as at first
-    says(page, 0, "It reads: 4, 91.1 %.")
+    says(page, 0, "It reads: 4, 91 %")
     assert not page.evaluate("location.hash")
 
 

@@ -85,16 +85,12 @@ function makeViT() {
   function norm(x, weight, bias) { // LayerNorm of each row, eps 1e-6
     const D = weight.length, out = new Float32Array(x.length);
     for (let i = 0; i < x.length; i += D) {
-      const { mean, size } = spread(x.subarray(i, i + D));
-      for (let k = 0; k < D; k++) out[i + k] = ((x[i + k] - mean) / size) * weight[k] + bias[k];
+      let mean = 0, variance = 0;
+      for (let k = 0; k < D; k++) mean += x[i + k] / D;
+      for (let k = 0; k < D; k++) variance += (x[i + k] - mean) ** 2 / D;
+      for (let k = 0; k < D; k++) out[i + k] = ((x[i + k] - mean) / Math.sqrt(variance + 1e-6)) * weight[k] + bias[k];
     }
     return out;
-  }
-  function spread(row) { // what LayerNorm takes away, and what it divides by
-    let mean = 0, variance = 0;
-    for (const v of row) mean += v / row.length;
-    for (const v of row) variance += (v - mean) ** 2 / row.length;
-    return { mean, size: Math.sqrt(variance + 1e-6) };
   }
   function softmax(x, width = x.length, scale = 1) { // of each row, after a multiplication
     const out = new Float32Array(x.length);
@@ -125,7 +121,7 @@ function makeViT() {
   }
 
   // --- attention (lesson 04): every token looks at every token ---
-  // (N, D) -> for each head who looks at whom (N, N), what the heads have gathered (N, D), and what that adds (N, D).
+  // (N, D) -> for each head who looks at whom (N, N), and what all of them add (N, D).
   function attend(x, of, D, heads, silent) {
     const d = D / heads, N = x.length / D, none = new Float32Array(N + d);
     const qkv = linear(x, of("qkv.weight"), of("qkv.bias")); // a row: queries of all heads, keys, values
@@ -134,16 +130,16 @@ function makeViT() {
       const q = columns(qkv, 3 * D, h * d, d), k = columns(qkv, 3 * D, D + h * d, d);
       weights.push(softmax(linear(q, k, none.subarray(0, N)), N, 1 / Math.sqrt(d)));
       const seen = linear(weights[h], columns(qkv, 3 * D, 2 * D + h * d, d, true), none.subarray(0, d));
-      for (let n = 0; n < N; n++) if (!silent(h, n)) mixed.set(seen.subarray(n * d, n * d + d), n * D + h * d);
+      if (!silent(h)) for (let n = 0; n < N; n++) mixed.set(seen.subarray(n * d, n * d + d), n * D + h * d);
     }
-    return { weights, mixed, added: linear(mixed, of("out.weight"), of("out.bias")) };
+    return { weights, added: linear(mixed, of("out.weight"), of("out.bias")) };
   }
 
   // --- the whole model (lesson 07): bytes (C, H, W) of one image -> logits, and all that was on the way ---
-  // `off` says what is left out: heads ["block.head"], of all tokens or of the first alone (firstOnly), attentions and
-  // mlps [block], positions, cls (the mean of the patches is read instead). `order` says which patch stands where.
+  // `off` says what is left out: heads ["block.head"], attentions and mlps [block], positions, cls (the mean of the
+  // patches is read instead). `order` says which patch stands where.
   function forward({ config: c, tensors: t }, image, [mean, deviation], off = {}) {
-    const { heads = [], firstOnly = false, attentions = [], mlps = [], positions = false, cls = false, order } = off;
+    const { heads = [], attentions = [], mlps = [], positions = false, cls = false, order } = off;
     const P = c.patch_size, S = c.image_size, side = Math.floor(S / P), D = c.embed_dim, K = c.in_channels * P * P;
     const patches = new Float32Array(side * side * K); // a row: all pixels of one patch, colour by colour
     for (let i = 0; i < patches.length; i++) {
@@ -159,7 +155,7 @@ function makeViT() {
     const stream = [tokens], blocks = [];
     for (let b = 0; b < c.depth; b++) {
       const of = (name) => t[`encoder.blocks.${b}.${name}`], two = (name) => [of(`${name}.weight`), of(`${name}.bias`)];
-      const silent = (h, n) => heads.includes(`${b}.${h}`) && (!firstOnly || n === 0);
+      const silent = (h) => heads.includes(`${b}.${h}`);
       const heard = attend(norm(tokens, ...two("norm1")), (name) => of(`attention.${name}`), D, c.num_heads, silent);
       if (attentions.includes(b)) heard.added.fill(0);
       tokens = plus(tokens, heard.added); // equation 2
@@ -168,41 +164,21 @@ function makeViT() {
       if (mlps.includes(b)) thought.fill(0);
       tokens = plus(tokens, thought); // equation 3
       stream.push(tokens);
-      blocks.push({ ...heard, thought });
+      blocks.push({ weights: heard.weights });
     }
-    // Equation 4, for every token after every block: depth + 1 times (N, classes). The answer is the class token's row;
-    // without one it is the mean of all rows, for a mean and a matrix may change places.
-    const read = c.pool === "cls" && !cls ? [0] : [...Array(tokens.length / D).keys()];
+    // Equation 4 after every block: depth + 1 times (classes). The answer is the class token's; without one it is the
+    // mean over all tokens, for a mean and a matrix may change places.
     const lens = stream.map((x) => {
-      const normed = norm(x, t["head.norm.weight"], t["head.norm.bias"]);
-      const logits = linear(normed, t["head.linear.weight"], t["head.linear.bias"]);
-      return { logits, answer: average(logits, c.num_classes, read) };
+      const read = norm(c.pool === "cls" && !cls ? x.subarray(0, D) : x, t["head.norm.weight"], t["head.norm.bias"]);
+      return average(linear(read, t["head.linear.weight"], t["head.linear.bias"]), c.num_classes);
     });
     return { projected, stream, blocks, lens };
   }
-  function average(rows, width, which) {
-    const out = new Float32Array(width);
-    for (const n of which) for (let i = 0; i < width; i++) out[i] += rows[n * width + i] / which.length;
+  function average(rows, width) {
+    const out = new Float32Array(width), N = rows.length / width;
+    for (let n = 0; n < N; n++) for (let i = 0; i < width; i++) out[i] += rows[n * width + i] / N;
     return out;
   }
-
-  // --- what each part adds to the logits of one token (lesson 09) ---
-  // The last norm takes a mean away and divides by a size. With the size as it came out, both are linear, and so the
-  // logits are a sum over all that was ever added to the token.
-  function votes({ config: c, tensors: t }, { stream, blocks }, token) {
-    const D = c.embed_dim, row = (x) => x.subarray(token * D, token * D + D), { size } = spread(row(stream.at(-1)));
-    const W = t["head.linear.weight"], gain = t["head.norm.weight"], none = new Float32Array(c.num_classes);
-    const say = (part) => {
-      const { mean } = spread(part);
-      return linear(part.map((v, k) => ((v - mean) / size) * gain[k]), W, none);
-    };
-    return {
-      start: say(row(stream[0])),
-      attentions: blocks.map(({ added }) => say(row(added))),
-      mlps: blocks.map(({ thought }) => say(row(thought))),
-      always: linear(t["head.norm.bias"], W, t["head.linear.bias"]),
-    };
-  }
-  return { read, forward, votes, linear, linearPlain, softmax };
+  return { read, forward, linear, linearPlain, softmax };
 }
 const ViT = makeViT();

@@ -1,5 +1,6 @@
-// A canvas that one draws white ink on, with mouse, finger or keys. `drawn` gets the ink, side x side bytes, after each
-// move; `pen` is shown where the keys have brought it.
+// A canvas that one draws white ink on, with mouse, finger or keys, over what it shows. `drawn` gets the ink, side x side
+// bytes, after each move, `lifted` is called when the pen goes up, `cleared` when all shall go; `pen` is shown where the
+// keys have brought it.
 const ARROWS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }; // rows, columns
 const kept = (event) => (event.preventDefault(), event.stopPropagation()); // or JupyterLab would move to another cell
 function place(event, face) {
@@ -7,31 +8,36 @@ function place(event, face) {
   const [x, y] = [(event.clientX - area.left) / area.width, (event.clientY - area.top) / area.height];
   return { x: x * face.width, y: y * face.height };
 }
-function inkPad(canvas, pen, drawn) {
+function inkPad(canvas, pen, { drawn, lifted, cleared }) {
   const side = canvas.width,
     wide = 9,
     brush = canvas.getContext("2d", { willReadFrequently: true });
-  let at = null,
-    down = false,
-    fresh = true; // fresh: an example is still there
-  function wipe() {
-    fresh = false;
-    brush.fillStyle = "black";
-    brush.fillRect(0, 0, side, side);
-  }
+  let strokes = [], // each a list of whole numbers x, y, x, y: what a link needs to draw them again
+    at = null,
+    down = false;
   function told() {
     const pixels = brush.getImageData(0, 0, side, side).data;
     drawn(Uint8Array.from({ length: side * side }, (_, n) => pixels[4 * n]));
   }
-  function line(to) {
-    if (fresh) wipe();
+  function line(from, to) {
     Object.assign(brush, { strokeStyle: "white", lineWidth: wide, lineCap: "round", lineJoin: "round" });
     brush.beginPath();
-    brush.moveTo(at.x, at.y);
-    brush.lineTo(to.x + 0.01, to.y); // a line of no length would not be drawn
+    brush.moveTo(...from);
+    brush.lineTo(to[0] + 0.01, to[1]); // a line of no length would not be drawn
     brush.stroke();
-    at = to;
+  }
+  function move(to) {
+    const next = [to.x, to.y].map((n) => Math.round(Math.min(side, Math.max(0, n)))),
+      stroke = strokes.at(-1),
+      last = stroke.slice(-2);
+    if (last.length && Math.hypot(next[0] - last[0], next[1] - last[1]) < 2) return;
+    line(last.length ? last : next, next);
+    stroke.push(...next);
     told();
+  }
+  function lift() {
+    if (down) lifted();
+    down = false;
   }
   function showPen() {
     at ??= { x: side / 2, y: side / 2 };
@@ -44,34 +50,48 @@ function inkPad(canvas, pen, drawn) {
     on: true,
     refused: () => {},
     side,
-    clear: () => (wipe(), told()),
-    show: (picture) => ((fresh = true), brush.drawImage(picture, 0, 0, side, side)),
-    seen: () => brush.getImageData(0, 0, side, side),
-    put: (seen, example = false) => ((fresh = example), brush.putImageData(seen, 0, 0)),
+    strokes: () => strokes,
+    // A picture, or paper alone, and strokes over it.
+    show(picture, over = []) {
+      strokes = over;
+      brush.fillStyle = "black";
+      brush.fillRect(0, 0, side, side);
+      if (picture) brush.drawImage(picture, 0, 0, side, side);
+      for (const one of strokes)
+        for (let i = 0; i < one.length; i += 2) line(one.slice(Math.max(0, i - 2), i || 2), one.slice(i, i + 2));
+      if (strokes.length || !picture) told();
+    },
   };
   canvas.addEventListener("pointerdown", (event) => {
     if (!self.on) return self.refused();
     canvas.setPointerCapture(event.pointerId);
-    [at, down] = [place(event, canvas), true];
+    down = true;
     pen.hidden = true;
-    line(at);
+    strokes.push([]);
+    move((at = place(event, canvas)));
   });
-  canvas.addEventListener("pointermove", (event) => down && event.buttons && line(place(event, canvas)));
-  for (const end of ["pointerup", "pointercancel"]) canvas.addEventListener(end, () => (down = false));
+  canvas.addEventListener("pointermove", (event) => down && event.buttons && move((at = place(event, canvas))));
+  for (const end of ["pointerup", "pointercancel"]) canvas.addEventListener(end, lift);
   canvas.addEventListener("keydown", (event) => {
     const step = ARROWS[event.key];
     if (!self.on || (!step && ![" ", "Delete", "Backspace"].includes(event.key))) return;
     kept(event);
-    if (event.key === " ") down = !down;
-    else if (!step) ((down = false), self.clear());
+    if (event.key === " ") down ? lift() : ((down = true), strokes.push([]));
+    else if (!step) ((down = false), cleared());
     at ??= { x: side / 2, y: side / 2 };
     const to = step ? { x: at.x + 4 * step[1], y: at.y + 4 * step[0] } : { ...at };
     for (const axis of ["x", "y"]) to[axis] = Math.min(side - wide, Math.max(wide, to[axis]));
-    if (down && (step || event.key === " ")) line(to);
+    if (down) move(to);
     at = to;
     showPen();
   });
   canvas.addEventListener("focus", () => self.on && canvas.matches(":focus-visible") && showPen());
-  canvas.addEventListener("blur", () => ((pen.hidden = true), (down = false)));
+  canvas.addEventListener("blur", () => ((pen.hidden = true), lift()));
   return self;
+}
+// Strokes as text for an address and back: two digits of base 36 a number, whole strokes only.
+const writeInk = (strokes) => strokes.map((one) => one.map((n) => n.toString(36).padStart(2, "0")).join("")).join(".");
+function readInk(text, side) {
+  const strokes = (text ?? "").split(".").map((one) => (one.match(/../g) ?? []).map((pair) => parseInt(pair, 36)));
+  return strokes.filter((one) => one.length > 1 && one.length % 2 === 0 && one.every((n) => n >= 0 && n <= side));
 }

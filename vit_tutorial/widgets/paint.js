@@ -3,7 +3,7 @@ const Paint = (() => {
   const WINNER = "#D55E00",
     OTHER = "#5B7083",
     CHOSEN = "#00e5ff",
-    CLS = "204 121 167";
+    CLS = "204 121 167"; // lesson 00's colours
   const STOPS = [
     [13, 8, 135],
     [76, 2, 161],
@@ -12,8 +12,9 @@ const Paint = (() => {
     [204, 71, 120],
     [230, 108, 92],
     [248, 149, 64],
-  ];
-  STOPS.push([253, 197, 39], [240, 249, 33]);
+    [253, 197, 39],
+    [240, 249, 33],
+  ]; // matplotlib's plasma
   function plasma(share) {
     const at = (STOPS.length - 1) * Math.min(0.9999, share),
       n = Math.floor(at);
@@ -28,23 +29,19 @@ const Paint = (() => {
     face.putImageData(data, 0, 0);
     return small;
   }
-  // Numbers (n, width) as a picture: blue below zero, orange above, one scale for all; the marked row between two bars.
-  function rows(canvas, numbers, width, marked) {
-    const n = numbers.length / width,
-      data = new ImageData(width, n),
-      mark = canvas.nextElementSibling;
-    if (canvas.height !== n || canvas.width !== width) [canvas.width, canvas.height] = [width, n];
+  // Numbers as a strip of one pixel each: blue below zero, orange above.
+  function strip(canvas, numbers) {
+    const data = new ImageData(numbers.length, 1);
     numbers.forEach((v, i) => {
       const k = Math.min(1, Math.abs(v) / 2),
         to = v > 0 ? [213, 94, 0] : [0, 114, 178];
       data.data.set([...to.map((colour) => 255 - (255 - colour) * k), 255], 4 * i);
     });
+    canvas.width = numbers.length;
     canvas.getContext("2d").putImageData(data, 0, 0);
-    mark.hidden = marked < 0 || marked >= n;
-    mark.style.top = `${(100 * (marked + 0.5)) / n}%`;
   }
   // The patches with gaps, the class token above them (where there is one); `patch` is framed, -1 for the class token.
-  function cuts(canvas, small, { P, grid, cls, dropped, patch, ink }) {
+  function cuts(canvas, small, { P, grid, cls, dropped, patch }) {
     const face = canvas.getContext("2d"),
       cell = canvas.width / grid,
       wide = cell - 3;
@@ -57,36 +54,36 @@ const Paint = (() => {
     }
     if (cls) {
       face.fillStyle = dropped ? "#999" : `rgb(${CLS})`;
-      face.fillRect(0, 0, wide, wide);
-      Object.assign(face, { fillStyle: ink, font: "13px system-ui" });
-      face.fillText(dropped ? "class token, dropped" : "class token", wide + 6, 15);
+      face.beginPath();
+      face.arc(wide / 2, wide / 2, wide / 2, 0, 7);
+      face.fill();
     }
     Object.assign(face, { strokeStyle: CHOSEN, lineWidth: 3 });
     if (patch >= 0) face.strokeRect((patch % grid) * cell, (1 + Math.floor(patch / grid)) * cell, wide, wide);
-    else if (cls) face.strokeRect(1.5, 1.5, wide - 3, wide - 3);
   }
-  // What a token hears from each patch, over the picture in grey; the class token's share in the corner.
-  function map(canvas, grey, { P, grid, heard, cls, silent, patch }) {
-    const S = canvas.width,
+  // What a token attends to, over the image in grey; `most` is the patch with the largest share, `patch` the one that
+  // looks. Four pixels for each of the image's.
+  function map(canvas, grey, { P, grid, heard, most, silent, patch }) {
+    const S = grey.side,
       face = canvas.getContext("2d"),
-      data = face.createImageData(S, S),
-      most = Math.max(...heard);
-    for (let i = 0; i < S * S; i++) {
-      const share = heard[Math.floor(Math.floor(i / S) / P) * grid + Math.floor((i % S) / P)] / most,
-        over = 0.8 * share;
-      const glow = silent ? [0, 0, 0] : plasma(share),
+      z = 4,
+      cell = P * z;
+    const small = picture(S, (i) => {
+      const share = heard[Math.floor(Math.floor(i / S) / P) * grid + Math.floor((i % S) / P)] / heard[most];
+      const over = 0.8 * share,
+        glow = plasma(share),
         v = grey[i];
-      data.data.set([...glow.map((g) => (silent ? 60 + v / 3 : 0.9 * v * (1 - over) + g * over)), 255], 4 * i);
-    }
-    face.putImageData(data, 0, 0);
-    if (cls !== null) {
-      face.fillStyle = "#000";
-      face.fillRect(0, 0, 6, 6);
-      face.fillStyle = `rgb(${CLS} / ${silent ? 0.1 : Math.min(1, cls / Math.max(most, cls))})`;
-      face.fillRect(0, 0, 5, 5);
-    }
-    face.strokeStyle = CHOSEN;
-    if (patch >= 0) face.strokeRect((patch % grid) * P + 0.5, Math.floor(patch / grid) * P + 0.5, P - 1, P - 1);
+      return glow.map((g) => (silent ? 60 + v / 3 : 0.9 * v * (1 - over) + g * over));
+    });
+    if (canvas.width !== S * z) canvas.width = canvas.height = S * z;
+    face.imageSmoothingEnabled = false;
+    face.drawImage(small, 0, 0, S * z, S * z);
+    const frame = (n, colour, width) => {
+      Object.assign(face, { strokeStyle: colour, lineWidth: width });
+      face.strokeRect((n % grid) * cell + 1.5, Math.floor(n / grid) * cell + 1.5, cell - 3, cell - 3);
+    };
+    if (!silent) (frame(most, "#000", 5), frame(most, "#fff", 2));
+    if (patch >= 0) frame(patch, CHOSEN, 3);
   }
   function bars(canvas, shares) {
     // a probability a bar; the largest in another colour
@@ -100,5 +97,20 @@ const Paint = (() => {
       face.fillRect(n * wide + 1, height - 1 - (height - 2) * share, wide - 2, (height - 2) * share + 1);
     });
   }
-  return { picture, rows, cuts, map, bars, WINNER, OTHER, CHOSEN };
+  // Lines from points to one point, as thick as their shares (0 to 1).
+  function flow(canvas, from, to, shares) {
+    const face = canvas.getContext("2d"),
+      most = Math.max(...shares);
+    face.clearRect(0, 0, canvas.width, canvas.height);
+    from.forEach(([x, y], n) => {
+      const share = shares[n] / most;
+      if (share < 0.1) return;
+      Object.assign(face, { strokeStyle: `rgb(${CLS} / ${0.25 + 0.7 * share})`, lineWidth: 6 * share });
+      face.beginPath();
+      face.moveTo(x, y);
+      face.bezierCurveTo((x + to[0]) / 2, y, (x + to[0]) / 2, to[1], ...to);
+      face.stroke();
+    });
+  }
+  return { picture, strip, cuts, map, bars, flow, WINNER, OTHER };
 })();

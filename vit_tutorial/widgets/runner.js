@@ -2,10 +2,11 @@
 // the latest only: what was asked for meanwhile replaces what was waiting.
 function runner(bytes, show) {
   const model = ViT.read(bytes);
-  const compute = (vit, own, { image, scale, off, plain }) => ({
-    shown: vit.forward(own, image, scale, off),
-    plain: plain ? vit.forward(own, image, scale) : null,
-  });
+  // `others` asks for the answers alone, of the model with other parts off.
+  const compute = (vit, own, { image, scale, off, plain, others }) =>
+    others
+      ? others.map((other) => vit.forward(own, image, scale, other).lens.at(-1))
+      : { shown: vit.forward(own, image, scale, off), plain: plain ? vit.forward(own, image, scale) : null };
   let worker = null,
     busy = null,
     waiting = null;
@@ -33,5 +34,5 @@ function runner(bytes, show) {
   } catch {
     worker = null; // the page allows none
   }
-  return { model, ask, stop: () => worker?.terminate() };
+  return { model, ask, idle: () => !busy, stop: () => worker?.terminate() };
 }

@@ -1,97 +1,80 @@
-// The whole model, live: draw, cut, add up, the blocks, what the head would say after each, the answer. All of it is
-// computed in the page by forward.js. Click a part and it is left out; ticks keep the answer of the whole model.
+// The whole model, live: one spine from the drawing to the answer, and one stage of it open below. All of it is computed
+// in the page by forward.js.
 
 // `sets`: { bytes (a file of weights.save, or a function that promises one), classes, scale [mean, deviation],
-// examples [{ name, image }], drawn: can one draw? }. `lesson` makes the link of a heading, `tour` has its steps; with
-// `address` the state stands behind the page's #.
-function showWhole(el, { sets, lesson, tour = [], address = false }) {
-  const heading = (number, words, ...lessons) => {
-    const links = lessons.map((one, n) => lesson(one, n ? one : `lesson ${one}`));
-    return `<h2>${number} ${words} ${links.join(" ")}</h2>`;
-  };
-  const table = (name, words) =>
-    `<figure><div><canvas class="${name}"></canvas><i></i></div><figcaption>${words}</figcaption></figure>`;
+// examples [{ name, image }], drawn: can one draw?, most: a sentence about its shares }. `lesson` makes a link, `tour`
+// has its steps; with `address` the state stands behind the page's #, and there is a mode for lectures.
+function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) {
   const help = "Arrow keys move the pen, space lowers and lifts it, Delete clears.";
   el.classList.add("whole-model");
-  el.innerHTML = `<style>${WHOLE_CSS}</style><div class="areas">
-    <div class="left"><section class="draw">${heading(1, "Draw", "00")}<div class="board">
+  el.innerHTML = `<style>${WHOLE_CSS}</style><div class="all">
+    <div class="spine">
+    <section class="draw" aria-label="Draw"><p class="cap">Draw</p><div class="board">
     <canvas class="pad" width="112" height="112" tabindex="0" role="application"></canvas>
-    <div class="pen" hidden></div><p class="help soft">${help}</p></div>
-    <div class="buttons" role="group" aria-label="Examples"></div><p class="about soft"></p></section>
-    <section class="cut">${heading(2, "Cut; choose a token", "01")}
-    <canvas class="patches" tabindex="0" role="application"></canvas><p class="who soft"></p></section></div>
-    <section class="tokens">${heading(3, "Project, add class token and positions", "01", "02", "03")}<div class="sum">
-    ${table("projected", "the patches, projected")}<b>+</b>${table("places", "the positions")}<b>=</b>
-    ${table("stream", "the tokens that enter")}</div></section>
-    <section class="blocks">
-    ${heading(4, "What does the token attend to? Click a map to leave its head out", "04", "05", "09")}
-    <div class="grid maps"></div><div class="grid added"></div>
-    <p class="soft">Yellow: attended to most; each map has its own scale, and the number says how much. In the corner: the
-    class token. Buttons: size of what a part adds, relative to the token · what it adds to the winner's score. Click:
-    left out.</p></section>
-    <section class="lenses">${heading(5, "What the classification head would say of this token", "06")}
-    <table class="lens"></table></section>
-    <div class="right"><section class="answer">${heading(6, "Answer", "06")}<p class="says"></p>
-    <table class="bars"></table><p class="soft">Tick: the intact model.</p></section>
+    <div class="pen" hidden></div><p class="help">${help}</p></div></section>
+    <div class="examples" role="group" aria-label="Digits"></div>
+    <div class="tools"></div>
+    <section class="cut" aria-label="Cut"><p class="cap">Cut into patches</p>
+    <canvas class="patches" tabindex="0" role="application"></canvas>
+    <button class="node" data-stage="cut">Look inside</button></section>
+    <section class="blocks" aria-label="Blocks"><p class="cap"></p><div class="nodes"></div>
+    <div class="moves"></div><p class="hint"></p></section>
+    <section class="answer" aria-label="Answer"><p class="cap">Answer</p>
+    <button class="node" data-stage="answer"><b class="says"></b></button>
+    <table class="tops"></table><p class="before"></p><p class="about"></p></section>
+    <canvas class="flow" aria-hidden="true"></canvas></div>
     <section class="tour" aria-label="Tour" hidden></section>
-    <section class="switches"><fieldset><legend>Switches</legend>
-    <label><input type="checkbox" class="positions" checked> positions</label>
-    <label><input type="checkbox" class="cls" checked> class token</label>
-    <label><input type="checkbox" class="order"> shuffle the patches</label>
-    <label><input type="checkbox" class="firstOnly"> heads left out for the class token only</label>
-    <div class="buttons"><button class="reset">Reset</button>
-    <button class="open" title="a file that weights.save wrote, lesson 08">Your own model …</button></div>
-    <input type="file" accept=".safetensors" hidden><p class="told soft" role="status"></p></fieldset>
-    </section></div></div><p class="spoken" aria-live="polite"></p>`;
+    <section class="stage" aria-label="The open stage"><div class="head"></div><div class="body"></div></section>
+    <div class="foot"></div><p class="spoken" aria-live="polite"></p></div>`;
   const $ = (name) => el.querySelector(`.${name}`);
-  const tag = (name, parent, properties = {}) =>
-    parent.appendChild(Object.assign(document.createElement(name), properties));
-  const nothing = () => ({
-    heads: [],
-    attentions: [],
-    mlps: [],
-    firstOnly: false,
-    positions: false,
-    cls: false,
-    order: null,
-  });
-  let set,
-    example,
-    image,
-    drawing = 0,
+  const none = () => ({ heads: [], attentions: [], mlps: [], positions: false, cls: false, order: null });
+  const FLAGS = ["positions", "cls", "order"];
+  let set, example, image, run, c, S, grid, prefix;
+  let off = none(),
     token = 0,
-    pinned = false,
-    off = nothing();
-  let run, c, S, D, grid, prefix, parts, shown, plain; // of the model; what was computed last, and with all parts on
+    hover = null,
+    stage = "3",
+    drawing = 0; // token: 0 is the class token, where there is one
+  let shown,
+    plain,
+    controls = [],
+    redraw = () => {},
+    nodes = [];
 
   // --- a model: its parts are built for its sizes ---
   function open(other, bytes) {
     const next = runner(bytes, draw),
       { image_size, in_channels, num_classes } = next.model.config;
-    const pixels = image_size ** 2 * in_channels;
-    if (pixels !== other.examples[0].image.length || num_classes !== other.classes.length) {
+    if (image_size ** 2 * in_channels !== other.examples[0].image.length || num_classes !== other.classes.length) {
       next.stop();
-      throw new Error(
-        `it has ${num_classes} classes of ${in_channels}x${image_size}x${image_size}, which is another picture`,
-      );
+      const found = `${num_classes} classes of ${in_channels}x${image_size}x${image_size}`;
+      throw new Error(`it has ${found}, which is another picture`);
     }
     run?.stop();
-    [run, set, c, S, D, token, pinned, shown, plain] = [
-      next,
-      other,
-      next.model.config,
-      image_size,
-      0,
-      0,
-      false,
-      null,
-      null,
-    ];
-    [D, grid, prefix] = [c.embed_dim, Math.floor(S / c.patch_size), c.pool === "cls" ? 1 : 0];
-    switches();
-    build();
+    [run, set, c, S, token, shown, plain, off] = [next, other, next.model.config, image_size, 0, null, null, none()];
+    [grid, prefix] = [Math.floor(S / c.patch_size), c.pool === "cls" ? 1 : 0];
+    Object.assign(view, { c, set, grid, prefix, model: run.model });
+    nodes = [...Array(c.depth).keys()].map((b) => {
+      const button = Object.assign(document.createElement("button"), { className: "node" });
+      button.dataset.stage = String(b + 1);
+      tag("i", button, { textContent: b + 1 });
+      return { button, guess: tag("b", button), share: tag("span", button), bars: tag("canvas", button) };
+    });
+    $("nodes").replaceChildren(...nodes.map(({ button }) => button));
+    el.style.setProperty("--depth", c.depth);
+    el.querySelector(".blocks .cap").textContent = `Pass through ${c.depth} blocks: the guess after each`;
+    for (const { bars } of nodes) [bars.width, bars.height] = [80, 28];
+    $("tops").replaceChildren();
+    $("about").textContent = set.about ?? "";
+    Object.assign($("patches"), { width: grid * Math.floor(176 / grid), height: (grid + 1) * Math.floor(176 / grid) });
+    pad.on = set.drawn;
+    $("pad").setAttribute("aria-label", set.drawn ? `A pad to draw a digit on. ${help}` : "The photo.");
+    const all = `${grid * grid} patches${prefix ? " and the class token" : ""}`;
+    $("patches").setAttribute("aria-label", `${all}. Arrow keys choose the token that looks.`);
+    enter(stage);
   }
-  async function load(other, next) {
+  async function load(other, next, strokes = []) {
+    // without `next`: an empty pad
     if (other !== set) {
       try {
         if (typeof other.bytes === "function") {
@@ -104,223 +87,162 @@ function showWhole(el, { sets, lesson, tour = [], address = false }) {
       }
     }
     $("told").textContent = "";
-    [example, image] = [next, next.image];
-    pad.show(Paint.picture(S, colours()));
+    example = next;
+    if (next) image = next.image;
+    pad.show(next && Paint.picture(S, colours()), strokes);
     changed();
   }
   const changed = () => (drawing++, ask());
-  function build() {
-    for (const name of ["maps", "added", "lens", "bars"]) $(name).replaceChildren();
-    el.style.setProperty("--depth", c.depth);
-    parts = { heads: [], added: [], lens: [], bars: [] };
-    tag("span", $("maps"));
-    for (let b = 0; b < c.depth; b++) tag("span", $("maps"), { textContent: `block ${b + 1}` });
-    for (let h = 0; h < c.num_heads; h++) {
-      tag("span", $("maps"), { textContent: h + 1, className: "number" });
-      for (let b = 0; b < c.depth; b++) {
-        const button = tag("button", $("maps"), { className: "map", onclick: () => flip(off.heads, `${b}.${h}`) });
-        parts.heads.push({ b, h, button, canvas: tag("canvas", button, { width: S, height: S }) });
-      }
-    }
-    tag("span", $("added"), { textContent: "+" });
-    for (let b = 0; b < c.depth; b++) {
-      const box = tag("div", $("added"), { className: "adds" });
-      for (const [list, word, colour] of [
-        ["attentions", "att.", "#0072B2"],
-        ["mlps", "MLP", "#009E73"],
-      ]) {
-        const button = tag("button", box, { onclick: () => flip(off[list], b) }),
-          bar = tag("i", button);
-        bar.style.background = colour;
-        parts.added.push({ b, list, word, button, bar, text: tag("span", button) });
-      }
-    }
-    const head = tag("tr", $("lens")),
-      row = tag("tr", $("lens"));
-    for (let k = 0; k <= c.depth; k++) {
-      tag("th", head, { textContent: k ? `after ${k}` : "before", scope: "col" });
-      const cell = tag("td", row);
-      parts.lens.push({ best: tag("b", cell), canvas: tag("canvas", cell, { width: 84, height: 42 }) });
-    }
-    for (const textContent of set.classes) {
-      const row = tag("tr", $("bars"));
-      tag("th", row, { textContent, scope: "row" });
-      const track = tag("div", tag("td", row), { className: "track" });
-      parts.bars.push({ bar: tag("i", track), tick: tag("u", track), number: tag("td", row) });
-    }
-    $("cls").disabled = !prefix;
-    $("about").textContent = set.about ?? "";
-    parts.heads.forEach(({ button }, n) => (button.tabIndex = n ? -1 : 0));
-    Object.assign($("patches"), { width: grid * Math.floor(176 / grid), height: (grid + 1) * Math.floor(176 / grid) });
-    pad.on = set.drawn;
-    $("pad").setAttribute("aria-label", set.drawn ? `A pad to draw a digit on. ${help}` : "The photo.");
-    const all = `${grid * grid} patches${prefix ? " and the class token" : ""}`;
-    $("patches").setAttribute("aria-label", `${all}. Arrow keys choose the token that you look from.`);
-  }
-
-  const pad = inkPad($("pad"), $("pen"), (ink) => {
-    [image, example] = [frameDigit(ink, pad.side), null];
+  const lifted = () => (steps.did("draw"), ask(), move.play()),
+    cleared = () => (load(sets[0], null), steps.did("clear"));
+  const pad = inkPad($("pad"), $("pen"), { drawn, lifted, cleared });
+  function drawn(ink) {
+    image = frameDigit(ink, pad.side);
     changed();
-  });
-  pad.refused = () => load(sets[0], start()).then(pad.clear); // one draws on paper, not on a photo
+  }
+  pad.refused = () => load(sets[0], null); // one draws on paper, not on a photo
+  const start = () => sets[0].examples.find(({ name }) => name === "4") ?? sets[0].examples[0];
 
-  // --- the token that one looks from: 0 is the class token, where there is one ---
-  const patches = $("patches");
-  const clip = (n) => Math.min(grid - 1, Math.max(0, n));
+  // --- the token that looks ---
+  const patches = $("patches"),
+    clip = (n) => Math.min(grid - 1, Math.max(0, n));
   const tokenAt = (row, column) => (row < 0 ? 0 : prefix + clip(row) * grid + clip(column));
+  const where = (n) => `row ${Math.floor(n / grid) + 1}, column ${(n % grid) + 1}`;
   const hit = (event) => {
     const cell = patches.width / grid,
       { x, y } = place(event, patches);
     return tokenAt(Math.floor(y / cell) - 1, Math.floor(x / cell));
   };
-  function look(next, pin) {
-    if (next === token && pin === pinned) return;
-    [token, pinned] = [next, pin];
+  function look(next, chosen = true) {
+    if (chosen) token = next ?? 0;
+    hover = chosen ? null : next;
     draw();
+    if (chosen) steps.did("token");
   }
-  patches.addEventListener("pointermove", (event) => pinned || look(hit(event), false));
-  patches.addEventListener("pointerleave", () => pinned || look(0, false));
-  patches.addEventListener("click", (event) => look(hit(event), !(pinned && hit(event) === token)));
+  patches.addEventListener("pointermove", (event) => hit(event) !== hover && look(hit(event), false));
+  patches.addEventListener("pointerleave", () => look(null, false));
+  patches.addEventListener("click", (event) => look(hit(event)));
   patches.addEventListener("keydown", (event) => {
     const step = ARROWS[event.key],
       n = token - prefix;
     if (!step && event.key !== "Escape") return;
     kept(event);
-    if (!step) look(0, false);
-    else if (n < 0) look(step[0] > 0 ? prefix : 0, true);
-    else look(tokenAt(Math.floor(n / grid) + step[0], (n % grid) + step[1]), true);
-  });
-  const where = (n) => `row ${Math.floor(n / grid) + 1}, column ${(n % grid) + 1}`;
-
-  // --- the maps: one stop for Tab, arrow keys from one to the next ---
-  $("maps").addEventListener("keydown", (event) => {
-    const step = ARROWS[event.key],
-      n = parts.heads.findIndex(({ button }) => button === event.target);
-    if (!step || n < 0) return;
-    kept(event);
-    const next = parts.heads[n + step[0] * c.depth + step[1]]?.button;
-    if (!next) return;
-    [event.target.tabIndex, next.tabIndex] = [-1, 0];
-    next.focus();
+    if (!step) look(0);
+    else if (n < 0) look(step[0] > 0 ? prefix : 0);
+    else look(tokenAt(Math.floor(n / grid) + step[0], (n % grid) + step[1]));
   });
 
-  // --- switches ---
-  function flip(list, item) {
-    list.includes(item) ? list.splice(list.indexOf(item), 1) : list.push(item);
-    ask();
+  // --- the stage that is open ---
+  const NAMES = { cut: ["Cut, and give each patch its position", "01", "03"], answer: ["Answer", "06"] };
+  NAMES.all = ["All maps: a column a block, a row a head", "04", "09"];
+  function enter(next) {
+    stage = NAMES[next] || (next >= 1 && next <= c.depth) ? String(next) : "1";
+    const [name, ...lessons] = NAMES[stage] ?? [`Block ${stage}`, "04", "05"],
+      head = $("head");
+    head.replaceChildren();
+    tag("h2", head, { textContent: name });
+    const from = tag("span", head, { className: "from" });
+    if (stage !== "answer") {
+      tag("span", from, { className: "who" });
+      tag("button", from, { textContent: "Back to the class token", className: "back", onclick: () => look(0) });
+    }
+    if (NAMES[stage] === undefined || stage === "all")
+      tag("button", head, {
+        textContent: stage === "all" ? "One block" : "All maps",
+        onclick: () => go(stage === "all" ? "1" : "all"),
+      });
+    const links = lessons.map((one) => lesson(one, `lesson ${one}`)).filter(Boolean);
+    if (links.length) tag("span", head, { className: "more", innerHTML: `Read more: ${links.join(", ")}` });
+    controls = [];
+    $("body").replaceChildren();
+    const kind = NAMES[stage] ? stage : "block";
+    $("stage").dataset.kind = kind;
+    redraw = Stages[kind](tag("div", $("body")), view, stage - 1);
+    for (const node of el.querySelectorAll(".node"))
+      node.setAttribute("aria-current", String(node.dataset.stage === stage));
+    draw();
+    steps.light();
   }
-  const shuffled = () => [...Array(grid * grid).keys()].sort((a, b) => Math.sin(9 * a + 1) - Math.sin(9 * b + 1));
-  const ON = { positions: false, cls: false, order: true, firstOnly: true }; // what a tick says of `off`
-  function switches(settings = {}) {
-    off = structuredClone({ ...nothing(), ...settings });
-    if (off.order) off.order = shuffled();
-    for (const [name, value] of Object.entries(ON)) $(name).checked = Boolean(off[name]) === value;
-  }
-  for (const [name, value] of Object.entries(ON))
-    $(name).onchange = ({ target }) => {
-      off[name] = target.checked === value;
-      if (name === "order") off.order = off.order ? shuffled() : null;
+  const go = (next) => (enter(next), steps.did(`stage ${stage}`));
+  el.addEventListener("click", ({ target }) => {
+    const node = target.closest(".node");
+    if (node) go(node.dataset.stage);
+  });
+  const view = {
+    where,
+    control,
+    colour: (order) => colours(order),
+    open: (next) => go(next),
+    answers: () => ({ shares: answerOf(shown), plain: answerOf(plain.result), altered: altered() }),
+    // What is looked at: the row of the token that looks, how many tokens are no patches, the patch (-1: none).
+    now() {
+      const dropped = Boolean(prefix) && shown.off.cls,
+        at = hover ?? token,
+        first = dropped ? 0 : prefix;
+      const patch = dropped ? Math.max(0, at - prefix) : at - prefix,
+        colour = colours(shown.off.order);
+      const grey = Float32Array.from({ length: S * S }, (_, n) => mean(colour(n)));
+      return { token: patch + first, patch, first, shown, grey: Object.assign(grey, { side: S }) };
+    },
+  };
+  const answerOf = ({ lens }) => ViT.softmax(lens.at(-1));
+
+  // --- switches: `list` of `off`, with its item, or a flag ---
+  function control(parent, { name, list, item }) {
+    const box = tag("div", parent, { className: "control" }),
+      button = tag("button", box, { className: "switch" });
+    const one = { list, item, so: tag("p", box, { className: "so" }), button };
+    tag("span", button, { textContent: name });
+    button.setAttribute("role", "switch");
+    button.dataset.part = partOf(one);
+    button.onclick = () => {
+      flip(off, one);
+      steps.did(partOf(one));
       ask();
     };
-  $("reset").onclick = () => (switches(), ask());
-
-  // --- a file of the reader's ---
-  const chooser = el.querySelector("input[type=file]");
-  $("open").onclick = () => chooser.click();
-  chooser.onchange = () => chooser.files[0] && take(chooser.files[0]);
-  for (const name of ["dragover", "dragleave", "drop"])
-    el.addEventListener(name, (event) => {
-      event.preventDefault();
-      el.classList.toggle("drop", name === "dragover");
-      if (name === "drop" && event.dataTransfer.files[0]) take(event.dataTransfer.files[0]);
+    controls.push(one);
+    return one;
+  }
+  const partOf = ({ list, item }) => (item === undefined ? list : `${list} ${item}`);
+  const shuffled = () => [...Array(grid * grid).keys()].sort((a, b) => Math.sin(9 * a + 1) - Math.sin(9 * b + 1));
+  function flip(of, { list, item }) {
+    if (item !== undefined) {
+      const at = of[list].indexOf(item);
+      at < 0 ? of[list].push(item) : of[list].splice(at, 1);
+    } else if (list === "order") of.order = of.order ? null : shuffled();
+    else of[list] = !of[list];
+    return of;
+  }
+  const isOn = ({ list, item }) =>
+    // the patches are not shuffled at first, all else is on
+    list === "order" ? Boolean(off.order) : item === undefined ? !off[list] : !off[list].includes(item);
+  const altered = () => ["heads", "attentions", "mlps"].some((list) => off[list].length) || FLAGS.some((f) => off[f]);
+  // What flipping each switch in sight would change, computed while nothing moves.
+  let asked;
+  function consequences() {
+    if (!run.idle() || !shown) return;
+    asked = controls;
+    run.ask({ image, scale: set.scale, others: controls.map((one) => flip(structuredClone(off), one)) });
+  }
+  function tell(of, answers) {
+    const now = best(answerOf(shown));
+    of.forEach((one, n) => {
+      const then = best(answers[n]),
+        [from, to] = [now, then].map((k) => set.classes[k]);
+      one.so.textContent = `Switched ${isOn(one) ? "off" : "on"}: ${now === then ? `still ${to}` : `${from} → ${to}`}`;
+      one.so.classList.toggle("turns", now !== then);
     });
-  async function take(file) {
-    try {
-      const bytes = new Uint8Array(await file.arrayBuffer());
-      open(sets[0], bytes);
-      sets[0].bytes = bytes;
-      sets[0].about = file.name;
-      await load(sets[0], sets[0].examples.includes(example) ? example : start());
-      $("told").textContent = `You see ${file.name}.`;
-    } catch (error) {
-      $("told").textContent = `${file.name}: ${error.message}.`;
-    }
   }
-
-  // --- the state behind the page's # ---
-  const named = (name) => sets[0].examples.find((one) => one.name === name);
-  const start = () => named("4") ?? sets[0].examples[0];
-  function write() {
-    const said = new URLSearchParams();
-    if (example) said.set("picture", example.name);
-    if (token) said.set("token", token);
-    for (const name of ["heads", "attentions", "mlps"]) if (off[name].length) said.set(name, off[name]);
-    const out = Object.keys(ON).filter((name) => off[name]);
-    if (out.length) said.set("out", out);
-    if (steps.step()) said.set("step", steps.step());
-    history.replaceState(null, "", `#${said}`);
-  }
-  let later;
-  function remember() {
-    // when nothing has moved for a moment: browsers refuse an address that changes all the time
-    clearTimeout(later);
-    later = setTimeout(() => {
-      if (address) write();
-      const spoken = `${$("says").textContent} ${$("who").textContent}`;
-      if ($("spoken").textContent !== spoken) $("spoken").textContent = spoken;
-    }, 400);
-  }
-  async function recall() {
-    const said = new URLSearchParams(address ? location.hash.slice(1) : ""),
-      list = (name) => said.get(name)?.split(",") ?? [];
-    const of = sets.find((one) => one.examples.some(({ name }) => name === said.get("picture"))) ?? sets[0];
-    await load(of, of.examples.find(({ name }) => name === said.get("picture")) ?? start());
-    if (!run) return;
-    const flags = Object.fromEntries(Object.keys(ON).map((name) => [name, list("out").includes(name)]));
-    const blocks = (name) =>
-      list(name)
-        .map(Number)
-        .filter((b) => Number.isInteger(b) && 0 <= b && b < c.depth);
-    const heads = list("heads").filter((name) => parts.heads.some(({ b, h }) => name === `${b}.${h}`));
-    switches({ ...flags, heads, attentions: blocks("attentions"), mlps: blocks("mlps") });
-    token = Math.min(prefix + grid * grid - 1, Math.max(0, Math.trunc(said.get("token")) || 0));
-    pinned = token > 0;
-    steps.go(set === sets[0] ? said.get("step") : 0, [...said.keys()].join() === "step");
-    el.querySelector(`section.${CSS.escape(said.get("part") ?? "none")}`)?.classList.add("lit");
-    ask();
-  }
-  if (address) addEventListener("hashchange", recall);
-  let before = null; // what there was before the tour
-  async function arrange(state, { opened, keep } = {}) {
-    if (opened) before = { set, example, image, seen: pad.seen(), token, off };
-    if (!state && !before) return;
-    const { blank, token: next = 0, ...settings } = state ?? {};
-    if (!state) await load(before.set, before.example ?? before.set.examples[0]);
-    else if (!keep) await load(sets[0], start());
-    if (blank) pad.clear();
-    if (!state && !before.example) {
-      [example, image] = [null, before.image];
-      pad.put(before.seen);
-      changed();
-    }
-    switches(keep ? { ...off, ...settings } : state ? settings : before.off);
-    token = state ? next : before.token;
-    pinned = token > 0;
-    if (!state) before = null;
-    ask();
-  }
-  $("tour").hidden = !tour.length;
-  const steps = showTour($("tour"), tour, arrange, remember);
 
   // --- what is seen ---
   function ask() {
-    const altered =
-      off.heads.length || off.attentions.length || off.mlps.length || off.positions || off.cls || off.order;
+    clearTimeout(later);
+    move.stop();
     const job = { image, scale: set.scale, off: structuredClone(off), drawing };
-    run.ask({ ...job, plain: Boolean(altered) && plain?.drawing !== drawing });
+    run.ask({ ...job, plain: altered() && plain?.drawing !== drawing });
   }
   function colours(order) {
-    // of pixel n of the picture as the model gets it
+    // of pixel n of the image as the model gets it
     const P = c.patch_size,
       channel = c.in_channels > 1 ? S * S : 0;
     return (n) => {
@@ -332,105 +254,221 @@ function showWhole(el, { sets, lesson, tour = [], address = false }) {
     };
   }
   function draw(job, result) {
+    if (job?.others) return tell(asked, result);
     if (result) {
       shown = { ...result.shown, off: job.off };
       if (plain?.drawing !== job.drawing) plain = { drawing: job.drawing, result: result.plain ?? shown };
     }
     if (!shown) return;
-    const P = c.patch_size,
+    const { patch } = view.now(),
       dropped = Boolean(prefix) && shown.off.cls,
-      patch = dropped ? Math.max(0, token - prefix) : token - prefix;
-    const first = dropped ? 0 : prefix,
-      row = dropped ? Math.max(0, token - 1) : token; // of what was computed
-    const colour = colours(shown.off.order),
-      grey = Float32Array.from({ length: S * S }, (_, n) => mean(colour(n)));
-    Paint.cuts(patches, Paint.picture(S, colour), {
-      P,
-      grid,
-      cls: prefix,
-      dropped,
-      patch,
-      ink: getComputedStyle(el).color,
-    });
-    const places = run.model.tensors["position_embedding.embedding"];
-    Paint.rows($("projected"), shown.projected, D, patch);
-    Paint.rows($("places"), shown.off.positions ? new Float32Array(places.length) : places, D, token);
-    Paint.rows($("stream"), shown.stream[0], D, row);
-    for (const part of parts.heads) head(part, grey, { P, grid, patch }, row, first);
-    for (const part of parts.added) adds(part, row);
-    lens(row, !first);
-    answer();
-    const from = patch < 0 ? "the class token" : where(patch);
-    const read = dropped ? "The mean of all patches is read. " : "";
-    $("who").textContent = `${read}You look from ${from}${pinned ? ", pinned" : ""}.`;
-    remember();
-  }
-  const mean = (list) => list.reduce((a, b) => a + b) / list.length;
-  const best = (list) => list.indexOf(Math.max(...list));
-  function head({ b, h, button, canvas }, grey, sizes, row, first) {
-    const N = first + grid * grid,
-      weights = shown.blocks[b].weights[h].subarray(row * N, (row + 1) * N);
-    const heard = weights.subarray(first),
-      most = best(heard),
-      out = shown.off.heads.includes(`${b}.${h}`);
-    const silent = out || shown.off.attentions.includes(b),
-      percent = heard[most] < 0.005 ? "< 1 %" : `${Math.round(100 * heard[most])} %`;
-    Paint.map(canvas, grey, { ...sizes, heard, silent, cls: first ? weights[0] : null });
-    button.dataset.share = silent ? "off" : percent;
-    button.setAttribute("aria-pressed", String(!out));
-    const says = silent ? "left out" : `attends most to ${where(most)}, ${percent}`;
-    button.setAttribute("aria-label", `block ${b + 1}, head ${h + 1}: ${says}`);
-  }
-  function adds({ b, list, word, button, bar, text }, row) {
-    // to the chosen token, and its vote for that one's winner
-    const length = (x) => Math.hypot(...x.subarray(row * D, (row + 1) * D)),
-      votes = ViT.votes(run.model, shown, row)[list][b];
-    const share = length(shown.blocks[b][list === "mlps" ? "thought" : "added"]) / length(shown.stream[b]);
-    const C = c.num_classes,
-      winner = best(shown.lens.at(-1).logits.subarray(row * C, (row + 1) * C));
-    const vote = votes[winner] - mean(votes),
-      signed = `${vote <= -0.05 ? "−" : "+"}${Math.abs(vote).toFixed(1)}`;
-    bar.style.width = `${Math.min(100, 50 * share)}%`;
-    text.textContent = `${word} ${share.toFixed(1)} · ${signed}`;
-    const name = `${list === "mlps" ? "MLP" : "attention"} of block ${b + 1}`;
-    button.title = `${name}: adds ${share.toFixed(1)} times its size, votes ${signed} for ${set.classes[winner]}`;
-    button.setAttribute("aria-label", button.title);
-    button.setAttribute("aria-pressed", String(!shown.off[list].includes(b)));
-  }
-  function lens(row, averaged) {
-    // without a class token the answer is a mean, and so is what stands here
-    const C = c.num_classes;
-    parts.lens.forEach(({ best: words, canvas }, k) => {
-      const { logits, answer } = shown.lens[k];
-      const shares = ViT.softmax(averaged ? answer : logits.slice(row * C, (row + 1) * C)),
+      small = Paint.picture(S, colours(shown.off.order));
+    Paint.cuts(patches, small, { P: c.patch_size, grid, cls: prefix, dropped, patch });
+    nodes.forEach(({ button, guess, share, bars }, b) => {
+      const shares = ViT.softmax(shown.lens[b + 1]),
         top = best(shares);
-      Paint.bars(canvas, shares);
-      words.textContent = `${set.classes[top]}\n${Math.round(100 * shares[top])} %`;
+      Paint.bars(bars, shares);
+      guess.textContent = set.classes[top];
+      share.textContent = `${Math.round(100 * shares[top])} %`;
+      button.setAttribute("aria-label", `Block ${b + 1}: would answer ${set.classes[top]}, ${share.textContent}`);
     });
+    answer();
+    const who = $("who"),
+      from = patch < 0 ? "the class token" : `the patch in ${where(patch)}`;
+    if (who) {
+      const attends = stage === "cut" ? "You see" : "Attention from";
+      who.textContent = dropped ? `${attends} ${from}; the answer reads the mean of all patches` : `${attends} ${from}`;
+      $("back").hidden = token === 0;
+    }
+    for (const one of controls) one.button.setAttribute("aria-checked", String(isOn(one)));
+    redraw();
+    settle();
   }
   function answer() {
-    const [now, before] = [shown, plain.result].map(({ lens }) => ViT.softmax(lens.at(-1).answer)),
-      top = best(now);
-    parts.bars.forEach(({ bar, tick, number }, n) => {
-      Object.assign(bar.style, { width: `${100 * now[n]}%`, background: n === top ? Paint.WINNER : Paint.OTHER });
-      tick.style.left = `${100 * before[n]}%`;
-      number.textContent = `${(100 * now[n]).toFixed(1)} %`;
+    const shares = answerOf(shown),
+      order = [...shares.keys()].sort((a, b) => shares[b] - shares[a]),
+      table = $("tops");
+    const reads = `${set.classes[order[0]]}, ${Math.round(100 * shares[order[0]])} %`;
+    $("says").textContent = image.some(Boolean) ? `It reads: ${reads}` : `Empty. It would say: ${reads}`;
+    order.slice(0, 3).forEach((n, i) => {
+      const row = table.rows[i] ?? table.insertRow();
+      if (!row.cells.length) {
+        row.append(document.createElement("th"));
+        tag("i", tag("div", row.insertCell(), { className: "track" }));
+      }
+      row.cells[0].textContent = set.classes[n];
+      Object.assign(row.querySelector("i").style, {
+        width: `${100 * shares[n]}%`,
+        background: i ? Paint.OTHER : Paint.WINNER,
+      });
     });
-    const reads = `${set.classes[top]}, ${(100 * now[top]).toFixed(1)} %.`;
-    $("says").textContent = image.some(Boolean) ? `It reads: ${reads}` : `Draw a digit. Empty: ${reads}`;
-    $("tour").dataset.says = $("says").textContent;
-    for (const button of $("draw").querySelectorAll("button"))
+    const other = answerOf(plain.result),
+      top = best(other);
+    $("before").replaceChildren();
+    if (altered()) {
+      tag("span", $("before"), { textContent: `All parts on: ${set.classes[top]}, ${Math.round(100 * other[top])} %` });
+      tag("button", $("before"), {
+        textContent: "All parts on",
+        className: "reset",
+        onclick: () => ((off = none()), ask()),
+      });
+    }
+    const four = address && example?.name === "4" && !pad.strokes().length && !altered();
+    $("hint").textContent = four ? "Try this: draw a line that closes the top of the 4." : "";
+    for (const button of $("examples").querySelectorAll("button"))
       button.setAttribute("aria-current", String(button.textContent === example?.name));
+    if ($("photos")) $("photos").value = set === sets[0] ? "" : example.name;
+  }
+  let later;
+  function settle() {
+    // when nothing has moved for a moment
+    clearTimeout(later);
+    later = setTimeout(() => {
+      if (address) write();
+      const spoken = $("says").textContent;
+      if ($("spoken").textContent !== spoken) $("spoken").textContent = spoken;
+      consequences();
+    }, 200);
   }
 
-  const digits = $("draw").querySelector(".buttons");
-  for (const one of sets) {
-    const row = one === sets[0] ? digits : digits.cloneNode();
-    $("about").before(row);
-    for (const next of one.examples)
-      tag("button", row, { textContent: next.name, onclick: () => (one === sets[0] || steps.go(0), load(one, next)) });
-    if (one.drawn) tag("button", row, { textContent: "Clear" }).onclick = () => load(one, start()).then(pad.clear);
+  const move = motion($("flow"), $("moves"), () => shown && { nodes, patches, grid, shown, first: view.now().first });
+
+  // --- the state behind the page's #, which Back and reload bring back ---
+  function state() {
+    const said = new URLSearchParams();
+    if (example) said.set("picture", example.name);
+    if (!example || pad.strokes().length) said.set("ink", writeInk(pad.strokes()));
+    said.set("stage", stage);
+    if (token) said.set("token", token);
+    for (const name of ["heads", "attentions", "mlps"]) if (off[name].length) said.set(name, off[name]);
+    const out = FLAGS.filter((name) => off[name]);
+    if (out.length) said.set("out", out);
+    if (steps.step()) said.set("step", steps.step());
+    if (el.classList.contains("lecture")) said.set("lecture", "");
+    return said;
   }
-  const stop = () => (run?.stop(), clearTimeout(later), removeEventListener("hashchange", recall));
-  return { ready: recall(), stop };
+  function write() {
+    const next = `#${state()}`;
+    if (next === location.hash) return;
+    history[location.hash ? "pushState" : "replaceState"](null, "", next);
+  }
+  async function recall(said = new URLSearchParams(address ? location.hash.slice(1) : "")) {
+    const list = (name) => said.get(name)?.split(",") ?? [],
+      picture = said.get("picture");
+    const of = sets.find(({ examples }) => examples.some(({ name }) => name === picture)) ?? sets[0];
+    const strokes = of.drawn ? readInk(said.get("ink"), pad.side) : [],
+      empty = strokes.length || said.get("ink") === "";
+    await load(of, of.examples.find(({ name }) => name === picture) ?? (empty ? null : start()), strokes);
+    if (!run) return;
+    const blocks = (name) =>
+      list(name)
+        .map(Number)
+        .filter((b) => Number.isInteger(b) && 0 <= b && b < c.depth);
+    const heads = list("heads").filter((name) => {
+      const [b, h] = name.split(".").map(Number);
+      return b < c.depth && h < c.num_heads && name === `${b}.${h}`;
+    });
+    off = { ...none(), heads, attentions: blocks("attentions"), mlps: blocks("mlps") };
+    for (const name of list("out")) if (FLAGS.includes(name)) flip(off, { list: name });
+    token = Math.min(prefix + grid * grid - 1, Math.max(0, Math.trunc(said.get("token")) || 0));
+    lecture.set(address && said.has("lecture"));
+    const alone = said.has("step") && !said.has("stage");
+    if (set === sets[0]) steps.go(said.get("step"), alone);
+    if (!alone) enter(said.get("stage") ?? stage);
+    ask();
+  }
+  const back = () => recall();
+  if (address) addEventListener("popstate", back);
+  // What a step of the tour sets; without one, what there was before the tour.
+  let before = null;
+  async function arrange(next, { opened, keep } = {}) {
+    if (opened) before = state();
+    if (!next) {
+      before?.delete("step");
+      const said = before;
+      before = null;
+      return said && recall(said);
+    }
+    const { picture, strokes, stage: to, token: from, ...parts } = next;
+    if (strokes) await load(sets[0], start(), readInk(strokes, pad.side));
+    else if (picture === "") await load(sets[0], null);
+    else if (!keep) await load(sets[0], start());
+    if (!keep) off = none();
+    for (const [list, items] of Object.entries(parts))
+      for (const item of [items].flat())
+        if (isOn({ list, item: item === true ? undefined : item }) === (list !== "order"))
+          flip(off, { list, item: item === true ? undefined : item });
+    if (!keep || from) token = from ?? 0;
+    if (to) enter(to);
+    ask();
+  }
+  const steps = showTour(el, $("tour"), tour, arrange, settle);
+
+  // --- examples, tools, a file of the reader's ---
+  const clear = tag("button", $("examples"), { textContent: "Clear", className: "clear" });
+  clear.onclick = cleared;
+  if (sets[0].examples.length > 1)
+    for (const next of sets[0].examples)
+      tag("button", $("examples"), {
+        textContent: next.name,
+        onclick: () => (load(sets[0], next), move.play(), steps.did("picture")),
+      });
+  else tag("button", $("examples"), { textContent: "example", onclick: () => (load(sets[0], start()), move.play()) });
+  if (sets[1]) {
+    const photos = tag("select", $("examples"), { className: "photos", ariaLabel: "Photos" });
+    tag("option", photos, { textContent: "Photos …", value: "" });
+    for (const { name } of sets[1].examples) tag("option", photos, { textContent: name, value: name });
+    photos.onchange = () => {
+      steps.go(0);
+      const next = sets[1].examples.find(({ name }) => name === photos.value);
+      next ? load(sets[1], next).then(() => move.play()) : load(sets[0], start());
+    };
+  }
+  if (tour.length)
+    tag("button", $("tools"), {
+      textContent: "Tour",
+      className: "begin",
+      onclick: () => steps.go(steps.step() ? 0 : 1, true),
+    });
+  const own = tag("details", $("foot"));
+  tag("summary", own, { textContent: "A model of your own" });
+  tag("p", own, {
+    textContent: "Train one in lesson 08. Its weights.save writes a .safetensors file; open that, or drop it here.",
+  });
+  const chooser = tag("input", own, { type: "file", accept: ".safetensors", ariaLabel: "A file of weights" });
+  tag("p", $("foot"), { className: "told", role: "status" });
+  chooser.onchange = () => chooser.files[0] && take(chooser.files[0]);
+  for (const name of ["dragover", "dragleave", "drop"])
+    el.addEventListener(name, (event) => {
+      event.preventDefault();
+      el.classList.toggle("drop", name === "dragover");
+      if (name === "drop" && event.dataTransfer.files[0]) take(event.dataTransfer.files[0]);
+    });
+  async function take(file) {
+    try {
+      const bytes = new Uint8Array(await file.arrayBuffer());
+      open(sets[0], bytes);
+      Object.assign(sets[0], { bytes, about: file.name, most: "" });
+      await load(sets[0], sets[0].examples.includes(example) ? example : start());
+      enter(stage);
+      $("told").textContent = `You see ${file.name}.`;
+    } catch (error) {
+      $("told").textContent = `${file.name}: ${error.message}.`;
+    }
+  }
+
+  const turn = (by) => {
+    const order = ["cut", ...nodes.map((_, b) => String(b + 1)), "answer"];
+    steps.step() ? steps.turn(by) : go(order[Math.min(order.length - 1, Math.max(0, order.indexOf(stage) + by))]);
+  };
+  const lecture = lectures(el, $("tools"), address, turn, settle);
+
+  const ready = recall().then(() => move.play());
+  const stop = () => {
+    run?.stop();
+    clearTimeout(later);
+    removeEventListener("popstate", back);
+    lecture.stop();
+  };
+  return { ready, stop };
 }

@@ -13,7 +13,7 @@ from .pad import check_digit, check_reader, read_digit, still
 from .still import Still
 
 HERE = Path(__file__).parent
-SCRIPTS = ("forward.js", "framing.js", "runner.js", "ink.js", "paint.js", "tour.js", "whole.js")
+SCRIPTS = ("forward", "framing", "runner", "ink", "paint", "stage", "motion", "tour", "lecture", "whole")
 SCALE = list(normalise.__defaults__)  # the mean and the deviation of MNIST's pixels
 RENDER = """
 export default {
@@ -33,7 +33,7 @@ export default {
 def script() -> str:
     """The live model as one script, which defines `ViT`, `frameDigit` and `showWhole`."""
     style = (HERE / "whole.css").read_text(encoding="utf-8")
-    parts = [(HERE / name).read_text(encoding="utf-8") for name in SCRIPTS]
+    parts = [(HERE / f"{name}.js").read_text(encoding="utf-8") for name in SCRIPTS]
     return "".join([f"const WHOLE_CSS = {json.dumps(style)};\n", *parts])
 
 

@@ -1,0 +1,144 @@
+// What can be open under the spine: the cut, a block, all maps, the answer. Each function fills `box` once and returns
+// what to do after each computation. `view` is what whole.js tells of the state, and its `control` makes a switch.
+const tag = (name, parent, properties = {}) =>
+  parent.appendChild(Object.assign(document.createElement(name), properties));
+const mean = (list) => list.reduce((a, b) => a + b) / list.length;
+const best = (list) => list.indexOf(Math.max(...list));
+const percent = (share) => (share < 0.005 ? "under 1 %" : `${Math.round(100 * share)} %`);
+
+const Stages = {
+  cut(box, view) {
+    const { c, prefix } = view,
+      P = c.patch_size,
+      row = tag("div", box, { className: "row" });
+    const look = tag("figure", row),
+      face = tag("canvas", look, { className: "patch", width: P, height: P }),
+      words = tag("figcaption", look);
+    const sum = tag("div", row, { className: "sum" });
+    const strips = ["", "+ its position", "= the token that enters block 1"].map((textContent) => {
+      const figure = tag("figure", sum);
+      return { face: tag("canvas", figure, { height: 1 }), caption: tag("figcaption", figure, { textContent }) };
+    });
+    const switches = tag("div", row, { className: "switches" });
+    view.control(switches, { name: "Positions", list: "positions" });
+    view.control(switches, { name: "Patches shuffled", list: "order" });
+    if (prefix) view.control(switches, { name: "Class token", list: "cls" });
+    return () => {
+      const { patch, token, shown } = view.now(),
+        D = c.embed_dim,
+        lone = patch < 0;
+      look.hidden = lone;
+      if (!lone) {
+        const [y, x] = [Math.floor(patch / view.grid) * P, (patch % view.grid) * P],
+          S = c.image_size;
+        const own = Paint.picture(P, (n) => view.colour(shown.off.order)((y + Math.floor(n / P)) * S + x + (n % P)));
+        face.getContext("2d").drawImage(own, 0, 0);
+        words.textContent = `The patch in ${view.where(patch)}: ${P * P * c.in_channels} numbers.`;
+      }
+      const table = view.model.tensors["position_embedding.embedding"],
+        at = (x, n, width = D) => x.slice(n * width, (n + 1) * width),
+        start = view.model.tensors["cls_token.token"];
+      const content = lone ? start : at(shown.projected, patch),
+        position = shown.off.positions ? new Float32Array(D) : at(table, token);
+      strips[0].caption.textContent = lone ? "The class token: the same for every image" : "Its pixels times a matrix";
+      for (const [n, numbers] of [content, position, content.map((v, i) => v + position[i])].entries())
+        Paint.strip(strips[n].face, numbers);
+    };
+  },
+  block(box, view, b) {
+    const { c, prefix } = view,
+      row = tag("div", box, { className: "row" }),
+      maps = tag("div", row, { className: "maps" });
+    const heads = [...Array(c.num_heads).keys()].map((h) => {
+      const figure = tag("figure", maps),
+        button = tag("button", figure, { className: "map", onclick: () => enlarge(h) });
+      const one = { h, figure, button, face: tag("canvas", button), words: tag("figcaption", figure) };
+      one.set = view.control(figure, { name: `Head ${h + 1}`, list: "heads", item: `${b}.${h}` });
+      return one;
+    });
+    const others = tag("div", row, { className: "switches" });
+    view.control(others, { name: "Attention, all heads", list: "attentions", item: b });
+    view.control(others, { name: "MLP", list: "mlps", item: b });
+    tag("p", others, {
+      className: "soft",
+      textContent: "The MLP works on each token alone, after attention. Switch a part off and watch the answer.",
+    });
+    let large = null;
+    function enlarge(h) {
+      large = large === h ? null : h;
+      maps.classList.toggle("one", large !== null);
+      heads.forEach((head) => head.figure.classList.toggle("large", head.h === large));
+      heads[h].button.focus();
+    }
+    box.onkeydown = (event) => {
+      if (event.key !== "Escape" || large === null) return;
+      kept(event);
+      enlarge(large);
+    };
+    return () => {
+      const { token, first, patch, shown, grey } = view.now(),
+        N = first + view.grid ** 2;
+      for (const { h, button, face, words } of heads) {
+        const weights = shown.blocks[b].weights[h].subarray(token * N, (token + 1) * N),
+          heard = weights.subarray(first),
+          most = best(heard);
+        const silent = shown.off.heads.includes(`${b}.${h}`) || shown.off.attentions.includes(b);
+        Paint.map(face, grey, { P: c.patch_size, grid: view.grid, heard, most, silent, patch });
+        const rest = first && weights[0] >= 0.05 ? `, ${percent(weights[0])} to the class token` : "";
+        words.textContent = silent ? "Switched off." : `${percent(heard[most])} to the outlined patch${rest}`;
+        const where = silent ? "switched off" : `most to ${view.where(most)}, ${words.textContent}`;
+        button.setAttribute("aria-label", `Head ${h + 1} of block ${b + 1}: ${where}. Enlarge`);
+      }
+    };
+  },
+  all(box, view) {
+    const { c } = view,
+      maps = tag("div", box, { className: "all-maps" });
+    maps.style.setProperty("--depth", c.depth);
+    const parts = [];
+    for (let h = 0; h < c.num_heads; h++)
+      for (let b = 0; b < c.depth; b++) {
+        const button = tag("button", maps, { className: "map", onclick: () => view.open(String(b + 1)) });
+        parts.push({ b, h, button, face: tag("canvas", button) });
+      }
+    return () => {
+      const { token, first, patch, shown, grey } = view.now(),
+        N = first + view.grid ** 2;
+      for (const { b, h, button, face } of parts) {
+        const heard = shown.blocks[b].weights[h].subarray(token * N + first, (token + 1) * N),
+          most = best(heard);
+        const silent = shown.off.heads.includes(`${b}.${h}`) || shown.off.attentions.includes(b);
+        Paint.map(face, grey, { P: c.patch_size, grid: view.grid, heard, most, silent, patch });
+        button.title = `Block ${b + 1}, head ${h + 1}: ${silent ? "switched off" : `most to ${view.where(most)}`}`;
+        button.setAttribute("aria-label", button.title);
+      }
+    };
+  },
+  answer(box, view) {
+    const table = tag("table", tag("div", box, { className: "row" }), { className: "bars" });
+    const bars = view.set.classes.map((textContent) => {
+      const row = tag("tr", table);
+      tag("th", row, { textContent, scope: "row" });
+      const track = tag("div", tag("td", row), { className: "track" });
+      return { bar: tag("i", track), tick: tag("u", track), number: tag("td", row) };
+    });
+    const words = tag("div", box.lastChild, { className: "says-more" });
+    const tell = (textContent) => textContent && tag("p", words, { textContent });
+    tell(
+      "The classifier is one matrix. It turns the class token's numbers into a score for each class; softmax makes " +
+        "shares of them.",
+    );
+    tell(view.set.most);
+    const ticks = tell("The tick marks the answer with all parts on.");
+    return () => {
+      const { shares, plain, altered } = view.answers(),
+        top = best(shares);
+      ticks.hidden = !altered;
+      bars.forEach(({ bar, tick, number }, n) => {
+        Object.assign(bar.style, { width: `${100 * shares[n]}%`, background: n === top ? Paint.WINNER : Paint.OTHER });
+        Object.assign(tick, { hidden: !altered }).style.left = `${100 * plain[n]}%`;
+        number.textContent = `${(100 * shares[n]).toFixed(1)} %`;
+      });
+    };
+  },
+};
