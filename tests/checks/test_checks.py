@@ -146,8 +146,6 @@ UNNAMED = [  # what no table holds, and what can be said of it
     ),
     ("num_tokens", lambda h, w, p: 7, "7 comes back in each case"),
     ("conv_from_linear", lambda linear, P: None, "an nn.Conv2d is asked for, and a NoneType"),
-    ("find_heads", lambda qkv, out, x, y: 3, "3 comes back in each case"),
-    ("find_heads", lambda qkv, out, x, y: nn.Linear(x.shape[-1], 1)(x), r"starts as float32: call \.double\(\)"),
     ("our_order", lambda weight, P, images, tokens: None, "may the tokens differ by rounding"),
     ("lost_config", lambda state, config, images, expected: None, "may the logits differ by rounding"),
     (

@@ -61,24 +61,6 @@ def mended_windows(attention, x, grid, window):
     ### END SOLUTION
 
 
-def find_heads(qkv, out, x, y):
-    """The layers qkv and out, an input x (B, N, D), its output y (B, N, D) -> int, the heads."""
-    ### BEGIN SOLUTION
-    D = x.shape[-1]
-    possible = [h for h in range(1, D + 1) if D % h == 0]
-    errors = []
-    for h in possible:
-        q, k, v = rearrange(qkv(x), "B N (qkv h d) -> qkv B h N d", qkv=3, h=h)
-        mixed = F.scaled_dot_product_attention(q, k, v)
-        mine = out(rearrange(mixed, "B h N d -> B N (h d)"))
-        error = (mine - y).abs().max()
-        errors.append(error.item())
-    best = min(errors)
-    found = errors.index(best)
-    return possible[found]
-    ### END SOLUTION
-
-
 class MyAttention(nn.Module):
     """(B, N, D) -> (B, N, D)."""
 
