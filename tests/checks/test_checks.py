@@ -272,7 +272,7 @@ def windows(attention):
         ("windowed_macs", windows(lambda n, k, L, G, W, _: n * (L + W) + k * (L + G)), "once with windows and once"),
         ("windowed_macs", windows(lambda n, k, L, G, W, _: (n + k) * L + k * G + (n - k) * W), "are counted twice"),
         ("windowed_macs", windows(lambda n, k, L, G, W, _: n * L + 2 * k * G + (n - k) * W), "products in the global"),
-        ("windowed_macs", windows(lambda n, k, L, G, W, q: n * L + k * G + (n - k) * q), "number of windows is squared"),
+        ("windowed_macs", windows(lambda n, k, L, G, W, q: n * L + k * G + (n - k) * q), "of windows is squared"),
     ],
 )
 def test_what_a_reader_of_lesson_07_was_only_described_is_named(name, wrong, words):
