@@ -225,3 +225,57 @@ def test_a_long_search_for_two_mistakes_says_so_once(monkeypatch, capsys):
     assert capsys.readouterr().out == mistakes.LOOKING
     seconds = iter([0, 1, 1.9])
     assert [*mistakes.patiently("ab")] == ["a", "b"] and capsys.readouterr().out == ""
+
+
+def test_a_search_has_one_thread_and_gives_the_others_back():
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(2)
+        assert [torch.get_num_threads() for _ in mistakes.patiently("ab")] == [1, 1] and torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_a_model_is_called_right_only_in_what_was_tried(capsys):
+    checks.vit(RIGHT["vit"])
+    out = capsys.readouterr().out
+    assert "right, on 3 cases (not tried: " in out and "dropout" in out and 'pool="mean"' in out
+
+
+def by_name(ours, theirs, x):
+    seen = ({}, {})
+    for kept, model in zip(seen, (ours, theirs), strict=True):
+        hooks = [
+            module.register_forward_hook(lambda m, inputs, output, kept=kept, name=name: kept.update({name: output}))
+            for name, module in model.named_modules()
+        ]
+        model(x)
+        for hook in hooks:
+            hook.remove()
+    for name, _ in theirs.named_modules():
+        if (seen[0][name] - seen[1][name]).abs().max() > 1e-4 * seen[1][name].abs().max():
+            return name
+
+
+def windows(attention):
+    def macs(rows, columns, D, M, depth, window, k):
+        N = rows * columns
+        layers = N * (4 * D * D + 2 * D * M)
+        return attention(depth, k, layers, 2 * N * N * D, 2 * N * window**2 * D, 2 * (N // window**2) ** 2 * D)
+
+    return macs
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "words"),
+    [
+        ("first_difference", by_name, "containers that never run, such as the ModuleList"),
+        ("windowed_macs", windows(lambda n, k, L, G, W, _: n * (L + W) + k * (L + G)), "once with windows and once"),
+        ("windowed_macs", windows(lambda n, k, L, G, W, _: (n + k) * L + k * G + (n - k) * W), "are counted twice"),
+        ("windowed_macs", windows(lambda n, k, L, G, W, _: n * L + 2 * k * G + (n - k) * W), "products in the global"),
+        ("windowed_macs", windows(lambda n, k, L, G, W, q: n * L + k * G + (n - k) * q), "of windows is squared"),
+    ],
+)
+def test_what_a_reader_of_lesson_07_was_only_described_is_named(name, wrong, words):
+    with pytest.raises(checks.Wrong, match=rf"^\w+: [^(].*{words}"):
+        checks.EXERCISES[name](wrong)

@@ -44,6 +44,7 @@ class Exercise:
         start: for a class, module -> statements about its start values, and whether they hold.
         more: answer -> further statements, and whether they hold.
         others: cases that a sentence must hold for, too, where other random numbers in `cases` make no sense.
+        untried: what no case shows, for the line that says right.
     """
 
     asked: "Exercise | None" = None  # the last one that looked at an answer: it alone keeps what it has seen
@@ -58,9 +59,10 @@ class Exercise:
         start: Callable[[nn.Module], dict[str, bool]] = finite,
         more: Callable[[Callable], dict[str, bool]] | None = None,
         others: Sequence[tuple] = (),
+        untried: str = "",
     ):
         self.solution, self.cases, self.gradients, self.start, self.more = solution, cases, gradients, start, more
-        self.others = others
+        self.others, self.untried = others, f" (not tried: {untried})" * bool(untried)
         self.is_class = isinstance(solution, type)
         self.run = run or (lambda answer, *arguments: answer(*arguments))
         target = run or (solution.forward if self.is_class else solution)
@@ -149,7 +151,7 @@ class Exercise:
             sentences = self.diagnose(answer)
         if not sentences:
             self.failures = 0
-            print(f"{who}: right, on {len(self.cases)} cases")
+            print(f"{who}: right, on {len(self.cases)} cases{self.untried}")
             return
         self.failures += 1
         numbered = [f"({i}) {sentence}" for i, sentence in enumerate(sentences, 1)]
@@ -164,10 +166,8 @@ class Exercise:
             Exercise.asked.built.clear()
             vars(Exercise.asked).pop("again", None)  # with all that it has seen
         Exercise.asked = self
-        if unfit := describe.unfit(self, answer):
+        if unfit := describe.unfit(self, answer) or (borrowed(answer) and BORROWED):
             return [unfit]
-        if borrowed(answer):
-            return [BORROWED]
         right = list(self.seen(self.source))
         try:
             with sealed(self.solution, answer):

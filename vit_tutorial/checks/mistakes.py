@@ -7,7 +7,12 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-LOOKING = "No single mistake explains this. Looking for two at once, which can take ten seconds.\n"
+import torch
+
+LOOKING = (
+    "No single mistake explains this. Trying each two together, which takes seconds on an idle machine "
+    "and a minute on a busy one.\n"
+)
 
 
 class Edit(NamedTuple):
@@ -51,10 +56,17 @@ def compiled(source: str) -> Any:
 
 
 def patiently(pairs: Iterable[tuple[list[str], str]]) -> Iterator[tuple[list[str], str]]:
-    """The pairs; after two seconds a line says what takes so long."""
-    start, silent = time.monotonic(), True
-    for pair in pairs:
-        if silent and time.monotonic() - start > 2:
-            print(LOOKING, end="", flush=True)
-            silent = False
-        yield pair
+    """The pairs; after two seconds a line says what takes so long.
+
+    Meanwhile PyTorch has one thread: these models are tiny, and on a busy machine its threads wait for one another.
+    """
+    start, silent, threads = time.monotonic(), True, torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        for pair in pairs:
+            if silent and time.monotonic() - start > 2:
+                print(LOOKING, end="", flush=True)
+                silent = False
+            yield pair
+    finally:
+        torch.set_num_threads(threads)

@@ -233,5 +233,6 @@ EXERCISES = {
     "vit": Exercise(
         MyViT,
         [((config,), (numbers((B, config.in_channels, *config.size)),)) for B, config in SMALL],
+        untried='pool="mean", position="sincos2d", representation_size, dropout, images of another size',
     ),
 }
