@@ -59,6 +59,10 @@ def test_the_files_are_all_there_with_reveals_licence(soups, decks):
             address = tag.get("src") or tag.get("href") or "data:,"
             assert address.startswith("data:") or (decks / address).is_file(), f"{stem}: {address}"
         assert all(image["alt"] for image in soup.find_all("img"))
+    live = {stem for stem, soup in soups.items() for link in soup.select("a.badge[href^='model.html#stage=']")}
+    assert {stem[:2] for stem in live} == {"00", "04", "05", "06", "09"}
+    for folder in (decks, decks / "students"):
+        assert {"model.html", "live.js", "whole.js"} <= {path.name for path in folder.iterdir()}
     index = (decks / "index.html").read_text(encoding="utf-8")
     assert re.findall(r'href="(\w+\.html)"', index) == [f"{stem}.html" for stem in LESSONS]
 
