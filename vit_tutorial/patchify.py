@@ -11,7 +11,7 @@ def patchify(images: Tensor, patch_size: int) -> Tensor:
     weight, so `Linear(patchify(x))` and a strided convolution can share their numbers.
     Paper, section 3.1 (it writes P*P*C; only the order differs).
     """
-    if type(patch_size) is not int:  # after a 4.0, einops would refuse 4 too, until a restart
+    if type(patch_size) is not int:  # after a 4.0, einops may refuse 4 for this shape, too
         raise TypeError(f"patch_size: expected an int, got {patch_size!r}")
     return rearrange(images, "B C (h P1) (w P2) -> B (h w) (C P1 P2)", P1=patch_size, P2=patch_size)
 
