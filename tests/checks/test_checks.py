@@ -3,7 +3,6 @@
 import importlib
 import math
 
-import nbformat
 import pytest
 import torch
 from einops import rearrange
@@ -13,10 +12,8 @@ from torch import nn
 
 import vit_tutorial as vt
 from tests.checks.right import RIGHT, typed
-from tools import LESSONS
 from vit_tutorial import checks
 from vit_tutorial.checks import mistakes
-from vit_tutorial.checks.engine import NO_CARD
 from vit_tutorial.checks.observe import numbers
 from vit_tutorial.checks.seal import borrowed
 
@@ -201,29 +198,16 @@ def test_a_check_asks_for_gradients_wherever_it_is_called(capsys):
 
 
 def test_a_notebook_shows_the_message_alone_and_offers_the_hint_after_three_failures():
-    shell, checks.our_order.failures = InteractiveShell.instance(), 0
+    shell, checks.num_tokens.failures = InteractiveShell.instance(), 0
     shown = []
     for _ in range(3):
         with capture_output() as output:
-            shell.run_cell(
-                "from vit_tutorial import checks\nchecks.our_order(lambda weight, P, images, tokens: weight)"
-            )
+            shell.run_cell("from vit_tutorial import checks\nchecks.num_tokens(lambda height, width, patch_size: 7)")
         shown.append(output.stdout.strip())
-    assert shown[0] == shown[1] and shown[0].startswith("our_order: ") and "Traceback" not in shown[0]
-    assert shown[2] == shown[0] + "\nStuck? The exercise's card has a hint, folded."
-    checks.our_order(RIGHT["our_order"])
-    assert checks.our_order.failures == 0
-
-
-def test_no_hint_is_offered_where_no_card_has_one():
-    for _ in range(4):
-        with pytest.raises(AssertionError) as error:
-            checks.patchify(lambda images, patch_size: images)
-    assert not error.value.hint
-    checks.patchify.failures = 0
-    cells = [cell for path in LESSONS for cell in nbformat.read(path, as_version=4).cells]
-    carded = [c.source[7:].partition("(")[0] for c in cells if c.metadata.get("nbgrader", {}).get("grade")]
-    assert checks.EXERCISES.keys() - {*carded} == NO_CARD
+    assert shown[0] == shown[1] and shown[0].startswith("num_tokens: ") and "Traceback" not in shown[0]
+    assert shown[2] == shown[0] + "\nStuck? If there's a card above, its hint is folded."
+    checks.num_tokens(RIGHT["num_tokens"])
+    assert checks.num_tokens.failures == 0
 
 
 def test_the_learners_own_line_is_shown(tmp_path, monkeypatch):

@@ -23,14 +23,6 @@ from .observe import Fact, Made, agree, finite, made, tensors
 from .relation import transformed
 from .seal import BORROWED, Borrowed, borrowed, sealed
 
-WITHOUT = """
-num_tokens normalise patchify unpatchify conv_from_linear cls_token position_embedding sincos1d resize_positions
-attention masked_attention multi_head_attention layer_norm mlp encoder_block mean_pool head count_parameters
-count_macs vit schedule parameter_groups confusion_matrix attention_map rollout attention_distance timm_name
-regroup_qkv layer_groups digit_attention digit_tokens
-"""
-NO_CARD = {*WITHOUT.split()}  # written on the page or from memory, so there is no hint to offer
-
 
 class Wrong(AssertionError):
     """What is wrong with an answer. A notebook shows the message alone; elsewhere it is an AssertionError."""
@@ -164,9 +156,7 @@ class Exercise:
         self.failures += 1
         numbered = [f"({i}) {sentence}" for i, sentence in enumerate(sentences, 1)]
         error = Wrong(f"{who}: {sentences[0] if len(sentences) == 1 else ' '.join(numbered)}")
-        error.hint = "\nStuck? The exercise's card has a hint, folded." * (
-            self.failures >= 3 and self.name not in NO_CARD
-        )
+        error.hint = "\nStuck? If there's a card above, its hint is folded." * (self.failures >= 3)
         raise error
 
     def diagnose(self, answer: Callable) -> list[str]:
