@@ -118,6 +118,13 @@ def test_several_values_need_no_brackets(name, capsys):
         assert capsys.readouterr().out.startswith("Replace the dots with your guess: values in round brackets.")
 
 
+def test_what_rounds_to_zero_counts_as_zero_where_the_entry_says_so(capsys):
+    for sine, right in [(0.0001, True), (-0.004, True), (0.02, False)]:
+        checks.predict("sincos-place", [0.8415, sine, 0.5403, 1, 0, 0, 1, 1])
+        assert capsys.readouterr().out.startswith("Right.") == right
+    assert not near(0.0001, 0, 0.05)
+
+
 def test_several_values_for_one_number_are_counted(capsys):
     for guess in ((1, 461), (1, 461, 0)):  # a decimal comma
         checks.predict("two-softmaxes", *guess)

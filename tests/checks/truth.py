@@ -253,6 +253,6 @@ KINDS = [  # what is claimed, by which words, and who tries it; None: not tried 
     ("changed", r"the argument ((?:`\w+`(?:, )?)+) is changed in place", Judge.changed),
     ("numbers", r"(\d+%) of the numbers differ", Judge.numbers),
     ("gradient", r"no gradient|not the gradient", None),
-    ("parts", r"the parameter `|there is a parameter|has another name|is a buffer|is a tensor", None),
+    ("parts", r"the parameter `|there is a parameter|has another name|is a layer|is a buffer|is a tensor", None),
     ("value", r"expected .*?, got (.*)\.$", Judge.value),
 ]

@@ -13,7 +13,7 @@ TABLES = sorted((Path(__file__).parent / "lessons").glob("[0-9][0-9]/predictions
 
 @functools.cache
 def table() -> dict[str, dict]:
-    """All predictions by name: `answer`, its `unit`, how near is right (`within`, a share), and usual wrong guesses."""
+    """All predictions by name: `answer`, its `unit`, how near is right (`within`, a share; `zero`), wrong ones."""
     found = {}
     for path in TABLES:
         found |= tomllib.loads(path.read_text(encoding="utf-8"))
@@ -33,12 +33,12 @@ def is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def near(guess: Any, value: Any, within: float) -> bool:
-    """Equal, numbers up to a share of the value."""
+def near(guess: Any, value: Any, within: float, zero: float = 0.0) -> bool:
+    """Equal, numbers up to a share of the value; what is at most `zero` counts as 0."""
     if is_number(guess) and is_number(value):
-        return abs(guess - value) <= within * abs(value)
+        return abs(guess - value) <= (within * abs(value) if value else zero)
     if isinstance(guess, list) and isinstance(value, list):
-        return len(guess) == len(value) and all(near(a, b, within) for a, b in zip(guess, value, strict=True))
+        return len(guess) == len(value) and all(near(a, b, within, zero) for a, b in zip(guess, value, strict=True))
     return type(guess) is type(value) and guess == value
 
 
@@ -71,7 +71,7 @@ def predict(name: str, *guess: Any) -> None:
     if guess is ... or (isinstance(given, list) and ... in given):
         what = "a number, in per cent" if percent else kind(answer)
         print(f"Replace the dots with your guess: {what}. Then run this cell again.")
-    elif near(given, answer, within):
+    elif near(given, answer, within, entry.get("zero", 0.0)):
         print(f"Right. {entry.get('right', '')}".strip())
     elif not shaped and type(given) is not type(answer):
         yours = f"you gave {len(guess)} values" if several else f"yours is of type {type(guess).__name__}"
@@ -82,9 +82,10 @@ def predict(name: str, *guess: Any) -> None:
 
 def reason(entry: dict, guess: Any, within: float) -> str:
     """What would make this guess, from the table, or on which side a number is and the question again."""
+    zero = entry.get("zero", 0.0)
     for wrong in entry["wrong"]:
         above, below = wrong.get("above", guess), wrong.get("below", guess)
-        if "guess" in wrong and near(guess, plain(wrong["guess"]), wrong.get("within", within)):
+        if "guess" in wrong and near(guess, plain(wrong["guess"]), wrong.get("within", within), zero):
             return f"{'Close' if wrong.get('near') else 'Not quite'}. {wrong['because']}"
         if "guess" not in wrong and (guess > above or guess < below):
             return f"Not quite. {wrong['because']}"

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 
 import torch
-from torch import nn
 
 from ...engine import Exercise
 from ...observe import attempt, numbers
@@ -16,13 +15,6 @@ def squares(answer: Callable) -> dict[str, bool]:
     square, other = (attempt(answer, numbers((1, 1 + h * w, 2)).clone(), (h, w), (3, 3)) for h, w in grids)
     stops = isinstance(other, Exception) and not isinstance(square, Exception)
     return {"it stops unless the old grid is a square.": not stops}
-
-
-def lookup(answer: Callable) -> dict[str, bool]:
-    """A table that is looked up is a module, with a table of its own name and shape."""
-    model = attempt(answer, 3, 2)
-    found = isinstance(model, nn.Module) and any(isinstance(part, nn.Embedding) for part in model.modules())
-    return {"your table is an nn.Embedding, which looks rows up by number; it should be an nn.Parameter.": not found}
 
 
 def float32(result):
@@ -39,7 +31,6 @@ EXERCISES = {
             ((10, 4), (numbers((1, 10, 4)),)),
             ((4, 4), (numbers((4, 4, 4)),)),
         ],
-        more=lookup,
     ),
     "sincos1d": Exercise(
         sincos1d,
