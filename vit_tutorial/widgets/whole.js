@@ -62,6 +62,7 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
     });
     $("nodes").replaceChildren(...nodes.map(({ button }) => button));
     el.style.setProperty("--depth", c.depth);
+    el.style.setProperty("--chars", Math.max(...set.classes.map(({ length }) => length)));
     el.querySelector(".blocks .cap").textContent = `Pass through ${c.depth} blocks: the guess after each`;
     for (const { bars } of nodes) [bars.width, bars.height] = [80, 28];
     $("tops").replaceChildren();
@@ -413,7 +414,12 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
         textContent: next.name,
         onclick: () => (load(sets[0], next), move.play(), steps.did("picture")),
       });
-  else tag("button", $("examples"), { textContent: "example", onclick: () => (load(sets[0], start()), move.play()) });
+  else
+    tag("button", $("examples"), {
+      textContent: "example",
+      className: "lone",
+      onclick: () => (load(sets[0], start()), move.play()),
+    });
   if (sets[1]) {
     const photos = tag("select", $("examples"), { className: "photos", ariaLabel: "Photos" });
     tag("option", photos, { textContent: "Photos …", value: "" });
