@@ -3,8 +3,9 @@
 24 blocks and one linear layer memorise twenty random sequences of five tokens of width 64, with AdamW. Each run changes
 one thing: where the norm is, the rate, the number of blocks, the weight of the shortcut, a warm-up. Written down: the
 loss, how far an update moved the output (relative to its length), and in how many directions the first tokens of the
-sequences point: in the output before each update, and in every block after ten. The last runs take norms, shortcuts or
-both away, at five rates. Lesson 05 shows the figures. Stopped, it goes on where it was.
+sequences point: in the output before each update, and in every block after ten. Others take norms, shortcuts or both
+away, at five rates, and in shallow stacks at 0.003. Lesson 05 shows the figures. Stopped, it goes on where it was;
+`begun` then names the day and the machine of the first runs.
 """
 
 import argparse
@@ -129,6 +130,8 @@ RUNS |= {
     f"post-norm, warm-up {n}": {"block": PostNorm, "steps": 120, "rate": warm_up(3e-3, n)} for n in (0, 10, 20, 40, 80)
 }
 RUNS |= {f"post-norm, {n} blocks": {"block": PostNorm, "depth": n} for n in (3, 6, 12)}
+RUNS |= {f"no shortcut, {n} blocks": {"block": NoShortcut, "depth": n} for n in (3, 4)}
+RUNS |= {"neither, 2 blocks": {"block": Neither, "depth": 2}}
 for kind, block in {"both": EncoderBlock, "no norm": NoNorm, "no shortcut": NoShortcut, "neither": Neither}.items():
     for speed in (3e-5, 1e-4, 3e-4, 1e-3, 3e-3):
         RUNS[f"{kind}, {speed:g}"] = {"block": block, "steps": 100, "rate": constant(speed)}
@@ -143,13 +146,14 @@ def main() -> None:
     about = {"depth": DEPTH, "width": WIDTH, "classes": CLASSES, "sequences": SEQUENCES, "tokens": TOKENS}
     done = data.result("postnorm") if path.exists() else {}
     runs = done.get("runs", {}) if {key: done.get(key) for key in about} == about else {}
+    begun = {"begun": done.get("begun", f"{done['date']}, {done['device']}")} if runs else {}
     for name, how in RUNS.items():
         for seed in range(seeds):
             if len(runs.setdefault(name, [])) > seed:
                 continue
             runs[name].append(learn(seed=seed, **how))
             print(name, seed, runs[name][-1]["loss"][-1], flush=True)
-            result = machine("cpu") | about | {"runs": runs}
+            result = machine("cpu") | begun | about | {"runs": runs}
             files.write(path, json.dumps(result).replace('"loss"', '\n "loss"').encode() + b"\n")
 
 
