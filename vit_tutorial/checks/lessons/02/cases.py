@@ -9,10 +9,15 @@ from .solutions import MyClsToken, MyWarmStart, RegisterTokens, feature_map
 
 
 def differ(module: nn.Module) -> dict[str, bool]:
-    """Registers must not start equal."""
-    spread = [p.flatten(0, -2) for p in module.parameters() if p.ndim and p[..., :1].numel() > 1]
-    sentence = "the registers start equal: they get equal gradients and stay equal for ever. Start them at random."
-    return finite(module) | {sentence: all(not torch.equal(rows[0], rows[1]) for rows in spread)}
+    """Registers must not start equal, nor equal after a norm, which subtracts each one's mean."""
+    spread = [p.flatten(0, -2)[:2] for p in module.parameters() if p.ndim and p[..., :1].numel() > 1]
+    equal = any(torch.equal(*rows) for rows in spread)
+    apart = [(rows - rows.mean(-1, keepdim=True)).diff(dim=0).abs().max() / rows.abs().max() for rows in spread]
+    return finite(module) | {
+        "the registers start equal: they get equal gradients and stay equal for ever. Start them at random.": not equal,
+        "the registers differ only by a constant, which a norm subtracts: to every block they are one register. "
+        "Start every number of theirs at random.": equal or not any(share <= 1e-5 for share in apart),
+    }
 
 
 def batches(answer: type[nn.Module], *arguments: int) -> dict[str, bool]:
