@@ -34,7 +34,7 @@ class MultiHeadAttention(nn.Module):
         if mask is not None and mask.dtype != torch.bool:  # SDPA adds any other mask to the scores
             raise TypeError(f"mask: expected torch.bool, got {mask.dtype}")
         qkv = self.project(x)  # (B, N, D) -> (3, B, h, N, d)
-        q, k, v = qkv.float() if x.is_cpu and x.itemsize == 2 else qkv  # SDPA is slow in 16 bits
+        q, k, v = qkv.float() if x.is_cpu and x.itemsize == 2 else qkv  # SDPA is slow in float16
         dropout = self.dropout if self.training else 0.0  # SDPA does not know about eval()
         mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=dropout)
         return self.out(rearrange(mixed.to(qkv.dtype), "B h N d -> B N (h d)"))
