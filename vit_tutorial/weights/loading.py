@@ -33,7 +33,8 @@ def check_entries(state_dict: Mapping[str, Tensor], wanted: Mapping[str, Tensor]
         elif got != shapes[name]:
             faults.append(f"{name}: expected {shapes[name]}, got {got}")
     if faults:
-        message = f"state_dict: {len(faults)} of its entries do not fit this model:\n"
+        do = "does" if len(faults) == 1 else "do"
+        message = f"state_dict: {len(faults)} of its entries {do} not fit this model:\n"
         raise ValueError(message + "\n".join(faults))
 
 

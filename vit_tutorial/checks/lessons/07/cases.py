@@ -119,6 +119,11 @@ PAIRS = {  # what is said of a case: the models' form, and what is done to which
         "encoder.blocks.1.mlp.gelu",
         lambda gelu: setattr(gelu, "approximate", "tanh"),
     ),
+    "the model itself gives -2 times its parts' result, not 2 times": (
+        lambda: filled(Twice(nn.Linear(5, 7), nn.Tanh(), nn.Linear(7, 4)), 3, 5),
+        "",
+        lambda model: setattr(model, "forward", lambda x: -Twice.forward(model, x)),
+    ),
     "rounding alone differs, and all numbers are negative": (below_zero, "0", nudged),
     "module 0 is off by 1, and all numbers are negative": (below_zero, "0", lambda linear: linear.bias.sub_(1.0)),
     "numbers of about 0.00001 halved in first.0": (
