@@ -125,7 +125,7 @@ def test_a_part_that_is_switched_off_changes_the_answer_as_announced(model_page,
         shares = model(four).softmax(-1)[0]
     hook.remove()
     top = shares.argmax().item()
-    assert announced == ("Switched off: still 4" if top == 4 else f"Switched off: 4 → {top}")
+    assert announced == ("If off: still 4" if top == 4 else f"If off: 4 → {top}")
     part(page, "mlps 0").click()
     says(page, f"It reads: {top}, {100 * shares.max():.0f} %")
     assert "All parts on: 4, 91 %" in page.locator(".before").inner_text()

@@ -11,10 +11,17 @@ function lectures(el, buttons, allowed, turn, changed) {
     on() ? el.requestFullscreen?.().catch(() => {}) : document.fullscreenElement && document.exitFullscreen();
     changed();
   }
+  function uncover(event) {
+    // before a button or the pad takes the key
+    el.classList.remove("covered");
+    kept(event);
+  }
   function keys(event) {
     const { key, target } = event,
       by = { PageDown: 1, PageUp: -1 }[key];
-    if (target.closest?.("input, select, .pad, .patches") || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (on() && key === " " && el.classList.contains("covered")) return uncover(event);
+    if (target.closest?.("input, select, .pad, .patches")) return;
     if (key.toLowerCase() === "l") asked();
     else if (!on()) return;
     else if (key.toLowerCase() === "u") history.back();
@@ -25,7 +32,8 @@ function lectures(el, buttons, allowed, turn, changed) {
   }
   if (allowed) {
     tag("button", buttons, { textContent: "Lecture", title: "Full window, for a projector (L)", onclick: asked });
-    addEventListener("keydown", keys);
+    addEventListener("keydown", keys, true);
+    el.addEventListener("click", ({ target }) => target.closest(".answer") && el.classList.remove("covered"));
   }
-  return { set, stop: () => removeEventListener("keydown", keys) };
+  return { set, stop: () => removeEventListener("keydown", keys, true) };
 }

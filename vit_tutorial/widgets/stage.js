@@ -22,7 +22,7 @@ const Stages = {
     const switches = tag("div", row, { className: "switches" });
     view.control(switches, { name: "Positions", list: "positions" });
     view.control(switches, { name: "Patches shuffled", list: "order" });
-    if (prefix) view.control(switches, { name: "Class token", list: "cls" });
+    if (prefix) view.control(switches, { name: "Class token (off: the mean of the patches is read)", list: "cls" });
     return () => {
       const { patch, token, shown } = view.now(),
         D = c.embed_dim,
@@ -40,7 +40,9 @@ const Stages = {
         start = view.model.tensors["cls_token.token"];
       const content = lone ? start : at(shown.projected, patch),
         position = shown.off.positions ? new Float32Array(D) : at(table, token);
-      strips[0].caption.textContent = lone ? "The class token: the same for every image" : "Its pixels times a matrix";
+      strips[0].caption.textContent = lone
+        ? "The class token, the same for every image, gathers what the classifier reads"
+        : "Its pixels times a matrix";
       for (const [n, numbers] of [content, position, content.map((v, i) => v + position[i])].entries())
         Paint.strip(strips[n].face, numbers);
     };
@@ -61,7 +63,8 @@ const Stages = {
     view.control(others, { name: "MLP", list: "mlps", item: b });
     tag("p", others, {
       className: "soft",
-      textContent: "The MLP works on each token alone, after attention. Switch a part off and watch the answer.",
+      textContent:
+        "The heads look side by side; yellow marks what gets most. Then the MLP works on each token alone. Switch a part off and watch the answer.",
     });
     let large = null;
     function enlarge(h) {
@@ -85,7 +88,7 @@ const Stages = {
         const silent = shown.off.heads.includes(`${b}.${h}`) || shown.off.attentions.includes(b);
         Paint.map(face, grey, { P: c.patch_size, grid: view.grid, heard, most, silent, patch });
         const rest = first && weights[0] >= 0.05 ? `, ${percent(weights[0])} to the class token` : "";
-        words.textContent = silent ? "Switched off." : `${percent(heard[most])} to the outlined patch${rest}`;
+        words.textContent = silent ? "Switched off." : `${percent(heard[most])} to the patch framed in white${rest}`;
         const where = silent ? "switched off" : `most to ${view.where(most)}, ${words.textContent}`;
         button.setAttribute("aria-label", `Head ${h + 1} of block ${b + 1}: ${where}. Enlarge`);
       }
