@@ -15,7 +15,7 @@ const Stages = {
       face = tag("canvas", look, { className: "patch", width: P, height: P }),
       words = tag("figcaption", look);
     const sum = tag("div", row, { className: "sum" });
-    const strips = ["", "+ its position", "= the token that enters block 1"].map((textContent) => {
+    const strips = ["", "", "= the token that enters block 1"].map((textContent) => {
       const figure = tag("figure", sum);
       return { face: tag("canvas", figure, { height: 1 }), caption: tag("figcaption", figure, { textContent }) };
     });
@@ -40,6 +40,7 @@ const Stages = {
         start = view.model.tensors["cls_token.token"];
       const content = lone ? start : at(shown.projected, patch),
         position = shown.off.positions ? new Float32Array(D) : at(table, token);
+      strips[1].caption.textContent = `+ its position${lone ? " (always added to it, so training moved both alike)" : ""}`;
       strips[0].caption.textContent = lone
         ? "The class token, the same for every image, gathers what the classifier reads"
         : "Its pixels times a matrix";
@@ -128,8 +129,8 @@ const Stages = {
     const words = tag("div", box.lastChild, { className: "says-more" });
     const tell = (textContent) => textContent && tag("p", words, { textContent });
     tell(
-      "The classifier is one matrix. It turns the class token's numbers into a score for each class; softmax makes " +
-        "shares of them.",
+      "The classifier is a norm and one matrix. They turn the class token's numbers into a score for each class; softmax " +
+        "makes shares of them.",
     );
     tell(view.set.most);
     const ticks = tell("The tick marks the answer with all parts on.");

@@ -129,7 +129,7 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
     if (!step && event.key !== "Escape") return;
     kept(event);
     if (!step) look(0);
-    else if (n < 0) look(step[0] > 0 ? prefix : 0);
+    else if (n < 0) look(step[0] > 0 || step[1] > 0 ? prefix : 0);
     else look(tokenAt(Math.floor(n / grid) + step[0], (n % grid) + step[1]));
   });
 
@@ -164,7 +164,11 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
     draw();
     steps.light();
   }
-  const go = (next) => (enter(next), steps.did(`stage ${stage}`));
+  function go(next) {
+    if (address) write();
+    enter(next);
+    steps.did(`stage ${stage}`);
+  }
   el.addEventListener("click", ({ target }) => {
     const node = target.closest(".node");
     if (node) go(node.dataset.stage);
@@ -197,6 +201,7 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
     button.setAttribute("role", "switch");
     button.dataset.part = partOf(one);
     button.onclick = () => {
+      if (address) write(); // what was before is a step of its own for Back
       flip(off, one);
       steps.did(partOf(one));
       ask();
@@ -356,7 +361,8 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
   function write() {
     const next = `#${state()}`;
     if (next === location.hash) return;
-    history[location.hash ? "pushState" : "replaceState"](null, "", next);
+    const bare = (hash) => hash.replace("&lecture=", ""); // entering a lecture is no step back
+    history[location.hash && bare(next) !== bare(location.hash) ? "pushState" : "replaceState"](null, "", next);
   }
   async function recall(said = new URLSearchParams(address ? location.hash.slice(1) : "")) {
     const list = (name) => said.get(name)?.split(",") ?? [],
@@ -417,7 +423,7 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
     for (const next of sets[0].examples)
       tag("button", $("examples"), {
         textContent: next.name,
-        onclick: () => (load(sets[0], next), move.play(), steps.did("picture")),
+        onclick: () => (load(sets[0], next), lecture.cover(), move.play(), steps.did("picture")),
       });
   else
     tag("button", $("examples"), {
