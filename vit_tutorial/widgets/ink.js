@@ -48,7 +48,7 @@ function inkPad(canvas, pen, { drawn, lifted, cleared }) {
   }
   const self = {
     on: true,
-    refused: () => {},
+    refused: async () => {}, // what one shows may be no paper
     side,
     strokes: () => strokes,
     // A picture, or paper alone, and strokes over it.
@@ -62,8 +62,9 @@ function inkPad(canvas, pen, { drawn, lifted, cleared }) {
       if (strokes.length || !picture) told();
     },
   };
-  canvas.addEventListener("pointerdown", (event) => {
-    if (!self.on) return self.refused();
+  canvas.addEventListener("pointerdown", async (event) => {
+    if (!self.on) await self.refused();
+    if (!self.on) return;
     canvas.setPointerCapture(event.pointerId);
     down = true;
     pen.hidden = true;

@@ -1,9 +1,12 @@
-// Lectures: the window full, the guesses covered until Space, U goes back, PageUp and PageDown (a clicker) turn.
+// Lectures: the window full, the guesses covered until Space, U goes back, PageUp and PageDown (a clicker) turn, Escape or
+// L ends it: whatever has the focus. `turn(by)` opens the next stage or question.
 function lectures(el, buttons, allowed, turn, changed) {
-  const on = () => el.classList.contains("lecture");
+  const on = () => el.classList.contains("lecture"),
+    cover = (to = true) => el.classList.toggle("covered", to && on());
   function set(to) {
+    if (to === on()) return; // a state that Back brings again stays uncovered
     el.classList.toggle("lecture", to);
-    el.classList.toggle("covered", to);
+    cover();
     document.documentElement.classList.toggle("lecturing", to);
   }
   function asked() {
@@ -11,21 +14,28 @@ function lectures(el, buttons, allowed, turn, changed) {
     on() ? el.requestFullscreen?.().catch(() => {}) : document.fullscreenElement && document.exitFullscreen();
     changed();
   }
+  const KEYS = {
+    l: asked,
+    Escape: asked,
+    u: () => history.back(),
+    " ": () => cover(!el.classList.contains("covered")),
+    PageDown: () => turn(1),
+    PageUp: () => turn(-1),
+  };
   function keys(event) {
-    const { key, target } = event,
-      by = { PageDown: 1, PageUp: -1 }[key];
-    if (target.closest?.("input, select, .pad, .patches") || event.ctrlKey || event.metaKey || event.altKey) return;
-    if (key.toLowerCase() === "l") asked();
-    else if (!on()) return;
-    else if (key.toLowerCase() === "u") history.back();
-    else if (key === " " && !target.closest?.("button, summary, a")) el.classList.toggle("covered");
-    else if (by) turn(by);
-    else return;
+    const key = event.key.length > 1 ? event.key : event.key.toLowerCase();
+    if (event.ctrlKey || event.metaKey || event.altKey || !(key in KEYS)) return;
+    if (!on() && (key !== "l" || event.target.closest?.("input, select"))) return;
     kept(event);
+    KEYS[key]();
   }
+  const left = () => !document.fullscreenElement && (set(false), changed());
   if (allowed) {
     tag("button", buttons, { textContent: "Lecture", title: "Full window, for a projector (L)", onclick: asked });
-    addEventListener("keydown", keys);
+    addEventListener("keydown", keys, true); // before a button or the pad
+    addEventListener("fullscreenchange", left);
+    el.addEventListener("click", ({ target }) => target.closest(".answer") && cover(false));
   }
-  return { set, stop: () => removeEventListener("keydown", keys) };
+  const stop = () => (removeEventListener("keydown", keys, true), removeEventListener("fullscreenchange", left));
+  return { set, cover, stop };
 }

@@ -1,12 +1,13 @@
 // Lines from the patches into one block after the other, as thick as the class token's attention, while the guesses appear.
 // `scene` tells what there is to show.
-function motion(canvas, buttons, scene) {
+function motion(canvas, buttons, words, scene) {
   const still = matchMedia("(prefers-reduced-motion: reduce)");
   let at = 0, // the block that the lines run into, 0: none
     frame = null;
   function step(to) {
     const now = scene();
     at = now && to <= now.nodes.length ? to : 0;
+    words.textContent = at ? `How much the class token attends to each patch in block ${at}.` : "";
     if (!now) return; // another model is being loaded
     const { nodes, patches, grid, shown, first } = now;
     nodes.forEach(({ button }, b) => button.classList.toggle("later", at > 0 && b >= at));
@@ -29,12 +30,12 @@ function motion(canvas, buttons, scene) {
     if (at) step(0);
   }
   function play() {
-    // once, 1.2 seconds
+    // once, 2.4 seconds
     stop();
     if (still.matches) return;
     const begun = performance.now();
     const next = (now) => {
-      const to = 1 + Math.floor((Math.max(0, now - begun) * (scene()?.nodes.length ?? 0)) / 1200);
+      const to = 1 + Math.floor((Math.max(0, now - begun) * (scene()?.nodes.length ?? 0)) / 2400);
       if (to !== at) step(to);
       if (at) frame = requestAnimationFrame(next);
     };

@@ -41,7 +41,7 @@ const Paint = (() => {
     canvas.getContext("2d").putImageData(data, 0, 0);
   }
   // The patches with gaps, the class token above them (where there is one); `patch` is framed, -1 for the class token.
-  function cuts(canvas, small, { P, grid, cls, dropped, patch }) {
+  function cuts(canvas, small, { P, grid, cls, dropped, patch, ink }) {
     const face = canvas.getContext("2d"),
       cell = canvas.width / grid,
       wide = cell - 3;
@@ -57,6 +57,8 @@ const Paint = (() => {
       face.beginPath();
       face.arc(wide / 2, wide / 2, wide / 2, 0, 7);
       face.fill();
+      Object.assign(face, { fillStyle: ink, font: "16px system-ui" });
+      face.fillText(dropped ? "class token, off" : "class token", wide + 6, wide / 2 + 6);
     }
     Object.assign(face, { strokeStyle: CHOSEN, lineWidth: 3 });
     if (patch >= 0) face.strokeRect((patch % grid) * cell, (1 + Math.floor(patch / grid)) * cell, wide, wide);

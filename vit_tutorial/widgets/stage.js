@@ -15,14 +15,14 @@ const Stages = {
       face = tag("canvas", look, { className: "patch", width: P, height: P }),
       words = tag("figcaption", look);
     const sum = tag("div", row, { className: "sum" });
-    const strips = ["", "+ its position", "= the token that enters block 1"].map((textContent) => {
+    const strips = ["", "", "= the token that enters block 1"].map((textContent) => {
       const figure = tag("figure", sum);
       return { face: tag("canvas", figure, { height: 1 }), caption: tag("figcaption", figure, { textContent }) };
     });
     const switches = tag("div", row, { className: "switches" });
     view.control(switches, { name: "Positions", list: "positions" });
     view.control(switches, { name: "Patches shuffled", list: "order" });
-    if (prefix) view.control(switches, { name: "Class token", list: "cls" });
+    if (prefix) view.control(switches, { name: "Class token (off: the mean of the patches is read)", list: "cls" });
     return () => {
       const { patch, token, shown } = view.now(),
         D = c.embed_dim,
@@ -40,7 +40,10 @@ const Stages = {
         start = view.model.tensors["cls_token.token"];
       const content = lone ? start : at(shown.projected, patch),
         position = shown.off.positions ? new Float32Array(D) : at(table, token);
-      strips[0].caption.textContent = lone ? "The class token: the same for every image" : "Its pixels times a matrix";
+      strips[1].caption.textContent = `+ its position${lone ? " (always added to it, so training moved both alike)" : ""}`;
+      strips[0].caption.textContent = lone
+        ? "The class token, the same for every image, gathers what the classifier reads"
+        : "Its pixels times a matrix";
       for (const [n, numbers] of [content, position, content.map((v, i) => v + position[i])].entries())
         Paint.strip(strips[n].face, numbers);
     };
@@ -61,7 +64,8 @@ const Stages = {
     view.control(others, { name: "MLP", list: "mlps", item: b });
     tag("p", others, {
       className: "soft",
-      textContent: "The MLP works on each token alone, after attention. Switch a part off and watch the answer.",
+      textContent:
+        "The heads look side by side; yellow marks what gets most. Then the MLP works on each token alone. Switch a part off and watch the answer.",
     });
     let large = null;
     function enlarge(h) {
@@ -85,7 +89,7 @@ const Stages = {
         const silent = shown.off.heads.includes(`${b}.${h}`) || shown.off.attentions.includes(b);
         Paint.map(face, grey, { P: c.patch_size, grid: view.grid, heard, most, silent, patch });
         const rest = first && weights[0] >= 0.05 ? `, ${percent(weights[0])} to the class token` : "";
-        words.textContent = silent ? "Switched off." : `${percent(heard[most])} to the outlined patch${rest}`;
+        words.textContent = silent ? "Switched off." : `${percent(heard[most])} to the patch framed in white${rest}`;
         const where = silent ? "switched off" : `most to ${view.where(most)}, ${words.textContent}`;
         button.setAttribute("aria-label", `Head ${h + 1} of block ${b + 1}: ${where}. Enlarge`);
       }
@@ -125,8 +129,8 @@ const Stages = {
     const words = tag("div", box.lastChild, { className: "says-more" });
     const tell = (textContent) => textContent && tag("p", words, { textContent });
     tell(
-      "The classifier is one matrix. It turns the class token's numbers into a score for each class; softmax makes " +
-        "shares of them.",
+      "The classifier is a norm and one matrix. They turn the class token's numbers into a score for each class; softmax " +
+        "makes shares of them.",
     );
     tell(view.set.most);
     const ticks = tell("The tick marks the answer with all parts on.");

@@ -27,6 +27,8 @@ function showTour(el, box, steps, arrange, turned) {
     for (const one of el.querySelectorAll(".lit")) one.classList.remove("lit");
     const waits = step > 0 && chosen[step] !== undefined && left.length;
     el.classList.toggle("dimmed", Boolean(waits));
+    el.classList.toggle("asking", step > 0 && !revealed());
+    if (step && revealed()) el.classList.remove("covered");
     if (waits) for (const one of el.querySelectorAll(steps[step - 1].touch)) one.classList.add("lit");
   }
   function card() {

@@ -18,7 +18,7 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
     <canvas class="patches" tabindex="0" role="application"></canvas>
     <button class="node" data-stage="cut">Look inside</button></section>
     <section class="blocks" aria-label="Blocks"><p class="cap"></p><div class="nodes"></div>
-    <div class="moves"></div><p class="hint"></p></section>
+    <div class="moves"></div><p class="hint"></p><p class="lines"></p></section>
     <section class="answer" aria-label="Answer"><p class="cap">Answer</p>
     <button class="node" data-stage="answer"><b class="says"></b></button>
     <table class="tops"></table><p class="before"></p><p class="about"></p></section>
@@ -129,7 +129,7 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
     if (!step && event.key !== "Escape") return;
     kept(event);
     if (!step) look(0);
-    else if (n < 0) look(step[0] > 0 ? prefix : 0);
+    else if (n < 0) look(step[0] > 0 || step[1] > 0 ? prefix : 0);
     else look(tokenAt(Math.floor(n / grid) + step[0], (n % grid) + step[1]));
   });
 
@@ -164,7 +164,11 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
     draw();
     steps.light();
   }
-  const go = (next) => (enter(next), steps.did(`stage ${stage}`));
+  function go(next) {
+    if (address) write();
+    enter(next);
+    steps.did(`stage ${stage}`);
+  }
   el.addEventListener("click", ({ target }) => {
     const node = target.closest(".node");
     if (node) go(node.dataset.stage);
@@ -197,6 +201,7 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
     button.setAttribute("role", "switch");
     button.dataset.part = partOf(one);
     button.onclick = () => {
+      if (address) write(); // what was before is a step of its own for Back
       flip(off, one);
       steps.did(partOf(one));
       ask();
@@ -230,7 +235,7 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
     of.forEach((one, n) => {
       const then = best(answers[n]),
         [from, to] = [now, then].map((k) => set.classes[k]);
-      one.so.textContent = `Switched ${isOn(one) ? "off" : "on"}: ${now === then ? `still ${to}` : `${from} → ${to}`}`;
+      one.so.textContent = `If ${isOn(one) ? "off" : "on"}: ${now === then ? `still ${to}` : `${from} → ${to}`}`;
       one.so.classList.toggle("turns", now !== then);
     });
   }
@@ -264,7 +269,7 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
     const { patch } = view.now(),
       dropped = Boolean(prefix) && shown.off.cls,
       small = Paint.picture(S, colours(shown.off.order));
-    Paint.cuts(patches, small, { P: c.patch_size, grid, cls: prefix, dropped, patch });
+    Paint.cuts(patches, small, { P: c.patch_size, grid, cls: prefix, dropped, patch, ink: getComputedStyle(el).color });
     nodes.forEach(({ button, guess, share, bars }, b) => {
       const shares = ViT.softmax(shown.lens[b + 1]),
         top = best(shares);
@@ -317,7 +322,7 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
     const four = address && example?.name === "4" && !pad.strokes().length && !altered();
     $("hint").textContent = four ? "Try this: draw a line that closes the top of the 4." : "";
     for (const button of $("examples").querySelectorAll("button"))
-      button.setAttribute("aria-current", String(button.textContent === example?.name));
+      button.setAttribute("aria-current", String(button.textContent === example?.name && !pad.strokes().length));
     if ($("photos")) $("photos").value = set === sets[0] ? "" : example.name;
   }
   let later;
@@ -332,7 +337,12 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
     }, 200);
   }
 
-  const move = motion($("flow"), $("moves"), () => shown && { nodes, patches, grid, shown, first: view.now().first });
+  const move = motion(
+    $("flow"),
+    $("moves"),
+    $("lines"),
+    () => shown && { nodes, patches, grid, shown, first: view.now().first },
+  );
 
   // --- the state behind the page's #, which Back and reload bring back ---
   function state() {
@@ -351,7 +361,8 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
   function write() {
     const next = `#${state()}`;
     if (next === location.hash) return;
-    history[location.hash ? "pushState" : "replaceState"](null, "", next);
+    const bare = (hash) => hash.replace("&lecture=", ""); // entering a lecture is no step back
+    history[location.hash && bare(next) !== bare(location.hash) ? "pushState" : "replaceState"](null, "", next);
   }
   async function recall(said = new URLSearchParams(address ? location.hash.slice(1) : "")) {
     const list = (name) => said.get(name)?.split(",") ?? [],
@@ -412,7 +423,7 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
     for (const next of sets[0].examples)
       tag("button", $("examples"), {
         textContent: next.name,
-        onclick: () => (load(sets[0], next), move.play(), steps.did("picture")),
+        onclick: () => (load(sets[0], next), lecture.cover(), move.play(), steps.did("picture")),
       });
   else
     tag("button", $("examples"), {
