@@ -73,3 +73,18 @@ def marks(course):
 def words(page):
     """The text of HTML, in one line."""
     return " ".join(html.unescape(re.sub(r"<[^>]+>", "", page)).split())
+
+
+@pytest.fixture
+def model_page(page, site):
+    """`page`, and a function that opens the live model in a state."""
+    page.set_viewport_size({"width": 1280, "height": 800})
+
+    def at(state=""):
+        page.goto(f"{(site / 'forward.html').as_uri()}")  # or a new state alone would load nothing
+        page.goto(f"{(site / 'model.html').as_uri()}#{state}")
+        page.locator("#model[data-ready]").wait_for()
+        page.wait_for_function("document.querySelector('.says').textContent")
+        return page
+
+    return at

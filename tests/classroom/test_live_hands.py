@@ -1,0 +1,183 @@
+"""The live model as a page from the disk: drawing, switching, choosing, the tour, keys, lectures, the address."""
+
+import re
+
+import pytest
+import torch
+
+from classroom import live
+from vit_tutorial import data, weights
+
+from .live_page import hash_says, part, says
+
+
+@pytest.fixture(scope="module")
+def model():
+    return weights.load(data.path(live.DIGITS))
+
+
+@pytest.fixture(scope="module")
+def four():
+    images, labels = data.mnist("test")
+    return data.normalise(images[labels == 4][:1])
+
+
+def test_drawing_by_mouse_and_by_keys(model_page):
+    page = model_page()
+    page.get_by_role("button", name="Clear").click()
+    says(page, "Empty. It would say: 1, 87 %")
+    area = page.locator(".pad").bounding_box()
+    places = [(area["x"] + x * area["width"], area["y"] + y * area["height"]) for x, y in ((0.25, 0.2), (0.75, 0.2))]
+    page.mouse.move(*places[0])
+    page.mouse.down()
+    page.mouse.move(*places[1], steps=12)
+    page.mouse.move(area["x"] + 0.45 * area["width"], area["y"] + 0.85 * area["height"], steps=12)
+    page.mouse.up()
+    says(page, "It reads: 7")
+    hash_says(page, "ink=")
+    again = model_page(page.evaluate("location.hash.slice(1)"))  # a drawing survives
+    says(again, "It reads: 7")
+    page.locator(".pad").focus()
+    page.keyboard.press("Delete")
+    says(page, "Empty")
+    for key in ["ArrowUp"] * 8 + [" "] + ["ArrowDown"] * 16 + [" "]:
+        page.keyboard.press(key)
+    says(page, "It reads: 1")
+    hash_says(page, "ink=1k0o")  # from the middle of the pad, 32 pixels up
+    drawn = page.evaluate("location.hash")
+    page.get_by_role("button", name="7", exact=True).click()
+    says(page, "It reads: 7")
+    hash_says(page, "picture=7")
+    page.go_back()  # Back brings it again
+    says(page, "It reads: 1")
+    assert page.evaluate("location.hash") == drawn
+
+
+def test_a_part_that_is_switched_off_changes_the_answer_as_announced(model_page, model, four):
+    page = model_page("stage=1")
+    so = part(page, "mlps 0").locator("xpath=following-sibling::p")
+    page.wait_for_function("document.querySelector('[data-part=\"mlps 0\"] + .so').textContent")
+    announced = so.inner_text()
+    hook = model.encoder.blocks[0].mlp.register_forward_hook(lambda module, inputs, output: 0 * output)
+    with torch.no_grad():
+        shares = model(four).softmax(-1)[0]
+    hook.remove()
+    top = shares.argmax().item()
+    assert announced == ("If off: still 4" if top == 4 else f"If off: 4 → {top}")
+    part(page, "mlps 0").click()
+    says(page, f"It reads: {top}, {100 * shares.max():.0f} %")
+    assert "All parts on: 4, 91 %" in page.locator(".before").inner_text()
+    page.locator(".nodes .node").nth(1).click()
+    part(page, "heads 1.2").click()
+    page.get_by_role("button", name="Look inside").click()
+    part(page, "positions").click()
+    part(page, "order").click()
+    hash_says(page, "order")
+    state = page.evaluate("location.hash.slice(1)")
+    assert dict(part.split("=") for part in state.split("&")) == {
+        "picture": "4", "stage": "cut", "heads": "1.2", "mlps": "0", "out": "positions%2Corder",
+    }  # fmt: skip
+    said = page.locator(".says").inner_text()
+    again = model_page(state)  # the address holds all of it
+    says(again, said)
+    assert again.locator("[data-part=positions][aria-checked=false]").count() == 1
+    again.locator(".reset").click()
+    says(again, "It reads: 4, 91 %")
+    assert again.locator("[data-part=positions][aria-checked=true]").count() == 1
+
+
+def test_a_token_is_looked_from_and_left(model_page):
+    page = model_page()
+    patches, who = page.locator(".patches"), "words => document.querySelector('.who').textContent === words"
+    area = patches.bounding_box()
+    cell = area["width"] / 7
+    page.mouse.move(area["x"] + 3.5 * cell, area["y"] + 2.5 * cell)  # below the class token's row
+    page.wait_for_function(who, arg="Attention from the patch in row 2, column 4")
+    page.mouse.down()
+    page.mouse.up()
+    page.mouse.move(area["x"] + 0.5 * cell, area["y"] + 4.5 * cell)  # a glance at another one
+    page.wait_for_function(who, arg="Attention from the patch in row 4, column 1")
+    page.mouse.move(0, 0)
+    page.wait_for_function(who, arg="Attention from the patch in row 2, column 4")
+    hash_says(page, "token=11")
+    patches.focus()
+    page.keyboard.press("ArrowDown")
+    page.wait_for_function(who, arg="Attention from the patch in row 3, column 4")
+    page.keyboard.press("Escape")
+    page.wait_for_function(who, arg="Attention from the class token")
+
+
+def test_the_tour_asks_waits_until_one_has_tried_it_and_answers(model_page):
+    page, steps = model_page("picture=3&stage=2&mlps=1"), live.tour()
+    card, before = page.locator(".tour"), page.locator(".says").inner_text()
+    page.get_by_role("button", name="Tour").click()
+    for number, step in enumerate(steps, 1):
+        assert step["title"] in card.inner_text() and step["answer"] not in card.inner_text()
+        right = number != 2  # one wrong guess, which counts though it is mended
+        card.get_by_role("button", name=step["choices"][step["right"] - (not right)], exact=True).click()
+        assert step["try"] in card.inner_text() and step["answer"] not in card.inner_text()
+        assert page.locator(".lit").count()
+        if number == 2:
+            card.get_by_role("button", name=step["choices"][step["right"]], exact=True).click()
+            for name in step["done"]:
+                part(page, name).click()
+        elif number == 5:
+            for name in ("mlps 5", "mlps 5"):
+                part(page, name).click()
+            page.locator(".nodes .node").first.click()
+            part(page, "mlps 0").click()
+        else:
+            card.get_by_role("button", name="Show me").click()
+        page.get_by_text(f"{step['yes' if right else 'no']} {step['answer']}").wait_for()
+        if number == 5:
+            assert "You predicted 4 of 5." in card.inner_text()
+        if number < 10:
+            card.get_by_role("button", name="More" if number == 5 else "Next").click()
+    card.get_by_role("button", name="Back").focus()
+    page.keyboard.press("Escape")  # it is as it was before the tour
+    says(page, before)
+    hash_says(page, "picture=3&stage=2&mlps=1")
+    assert card.is_hidden() and page.evaluate("document.activeElement.textContent") == "Tour"
+
+
+def test_nonsense_in_an_address_is_left_out(model_page):
+    nonsense = "picture=nope&mlps=abc,0&heads=9.9,x&token=999&step=99&out=x&stage=77&ink=zz.1,0a0b"
+    page = model_page(nonsense)
+    page.wait_for_function("location.hash === '#picture=4&stage=1&token=49&mlps=0&step=10'")
+
+
+def test_keys_alone_reach_everything(model_page):
+    page = model_page("stage=2")
+    reached = []
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        reached.append(
+            page.evaluate("document.activeElement.getAttribute('aria-label') ?? document.activeElement.textContent")
+        )
+    assert "pad" in reached[0] and "Tour" in reached[:16]
+    for words in ("49 patches", "Block 2", "Head 1 of block 2", "Head 4", "MLP", "Photos"):
+        assert any(words in one for one in reached), words
+    page.get_by_role("button", name=re.compile("^Head 3 of block 2")).focus()
+    page.keyboard.press("Enter")  # one map, large
+    assert page.locator(".map:visible").count() == 1
+    page.keyboard.press("Escape")
+    assert page.locator(".map:visible").count() == 4
+
+
+def test_a_lecture_covers_the_answer_until_space_and_a_clicker_turns(model_page):
+    page = model_page("stage=3&lecture")
+    assert page.locator(".says").is_hidden() and not page.locator("h1").is_visible()
+    page.locator(".nodes .node").nth(2).focus()  # whatever has the focus
+    page.keyboard.press("Space")
+    assert page.locator(".says").is_visible()
+    page.keyboard.press("PageDown")
+    hash_says(page, "stage=4", "lecture")
+    part(page, "mlps 3").click()
+    hash_says(page, "mlps=3")
+    page.keyboard.press("u")
+    page.wait_for_function("!location.hash.includes('mlps')")
+    assert page.locator(".says").is_visible() and "stage=4" in page.evaluate("location.hash")
+    page.keyboard.press("PageUp")
+    hash_says(page, "stage=3")
+    page.keyboard.press("l")
+    page.locator("h1").wait_for()
