@@ -181,3 +181,17 @@ def test_a_lecture_covers_the_answer_until_space_and_a_clicker_turns(model_page)
     hash_says(page, "stage=3")
     page.keyboard.press("l")
     page.locator("h1").wait_for()
+    page = model_page("step=1&lecture")  # Space answers what the class was asked, the clicker covers the next one
+    page.keyboard.press("Space")
+    page.get_by_text(live.tour()[0]["answer"]).wait_for()
+    says(page, "It reads: 9")
+    page.keyboard.press("PageDown")
+    page.get_by_text("Question 2 of 5").wait_for()
+    assert page.locator(".says").is_hidden()
+
+
+def test_a_patch_keeps_its_position_where_the_class_token_is_off(model_page):
+    strip = "[...document.querySelectorAll('.sum canvas')][1].toDataURL()"
+    with_token = model_page("stage=cut&token=1").evaluate(strip)
+    assert model_page("stage=cut&token=2").evaluate(strip) != with_token
+    assert model_page("stage=cut&token=1&out=cls").evaluate(strip) == with_token

@@ -1,6 +1,7 @@
 // Lectures: the window full, the guesses covered until Space, U goes back, PageUp and PageDown (a clicker) turn, Escape or
-// L ends it: whatever has the focus. `turn(by)` opens the next stage or question.
-function lectures(el, buttons, allowed, turn, changed) {
+// L ends it: whatever has the focus. `turn(by)` opens the next stage or question,
+// `answer` shows what an open question waits for.
+function lectures(el, buttons, { allowed, turn, answer, changed }) {
   const on = () => el.classList.contains("lecture"),
     cover = (to = true) => el.classList.toggle("covered", to && on());
   function set(to) {
@@ -18,7 +19,7 @@ function lectures(el, buttons, allowed, turn, changed) {
     l: asked,
     Escape: asked,
     u: () => history.back(),
-    " ": () => cover(!el.classList.contains("covered")),
+    " ": () => answer() || cover(!el.classList.contains("covered")),
     PageDown: () => turn(1),
     PageUp: () => turn(-1),
   };

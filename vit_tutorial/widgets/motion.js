@@ -8,11 +8,11 @@ function motion(canvas, buttons, words, scene) {
     const now = scene();
     at = now && to <= now.nodes.length ? to : 0;
     words.textContent = at ? `How much the class token attends to each patch in block ${at}.` : "";
+    const { left, top, width, height } = canvas.parentElement.getBoundingClientRect();
+    Object.assign(canvas, { width, height }); // which clears it
     if (!now) return; // another model is being loaded
     const { nodes, patches, grid, shown, first } = now;
     nodes.forEach(({ button }, b) => button.classList.toggle("later", at > 0 && b >= at));
-    const { left, top, width, height } = canvas.parentElement.getBoundingClientRect();
-    Object.assign(canvas, { width, height });
     if (!at || !first) return;
     const { weights } = shown.blocks[at - 1], // of the class token, the mean over heads
       shares = Array.from({ length: grid * grid }, (_, n) => mean(weights.map((head) => head[n + 1])));

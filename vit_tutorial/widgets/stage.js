@@ -24,7 +24,7 @@ const Stages = {
     view.control(switches, { name: "Patches shuffled", list: "order" });
     if (prefix) view.control(switches, { name: "Class token (off: the mean of the patches is read)", list: "cls" });
     return () => {
-      const { patch, token, shown } = view.now(),
+      const { patch, shown } = view.now(),
         D = c.embed_dim,
         lone = patch < 0;
       look.hidden = lone;
@@ -39,10 +39,10 @@ const Stages = {
         at = (x, n, width = D) => x.slice(n * width, (n + 1) * width),
         start = view.model.tensors["cls_token.token"];
       const content = lone ? start : at(shown.projected, patch),
-        position = shown.off.positions ? new Float32Array(D) : at(table, token);
+        position = shown.off.positions ? new Float32Array(D) : at(table, patch + prefix);
       strips[1].caption.textContent = `+ its position${lone ? " (always added to it, so training moved both alike)" : ""}`;
       strips[0].caption.textContent = lone
-        ? "The class token, the same for every image, gathers what the classifier reads"
+        ? "The class token, at first the same for every image; in the blocks it gathers what the classifier reads"
         : "Its pixels times a matrix";
       for (const [n, numbers] of [content, position, content.map((v, i) => v + position[i])].entries())
         Paint.strip(strips[n].face, numbers);
@@ -65,7 +65,7 @@ const Stages = {
     tag("p", others, {
       className: "soft",
       textContent:
-        "The heads look side by side; yellow marks what gets most. Then the MLP works on each token alone. Switch a part off and watch the answer.",
+        "Each head decides from which patches the token takes something; yellow marks what gets most in each map. Then the MLP, two matrices, reworks each token alone. Switch a part off and watch the answer.",
     });
     let large = null;
     function enlarge(h) {

@@ -3,7 +3,8 @@
 // A step's `done` names what has to be done, each as often as it is named: "draw", "picture", "stage 3", "mlps 5".
 function showTour(el, box, steps, arrange, turned) {
   const main = steps.filter(({ more }) => !more).length,
-    chosen = {};
+    chosen = {},
+    NONE = -1; // shown to a class, which guessed aloud
   let step = 0,
     left = [];
   const right = (n) => chosen[n] === steps[n - 1].right;
@@ -31,6 +32,12 @@ function showTour(el, box, steps, arrange, turned) {
     if (step && revealed()) el.classList.remove("covered");
     if (waits) for (const one of el.querySelectorAll(steps[step - 1].touch)) one.classList.add("lit");
   }
+  async function show() {
+    chosen[step] ??= NONE;
+    left = [];
+    await arrange(steps[step - 1].show, { keep: true });
+    card();
+  }
   function card() {
     const now = steps[step - 1] ?? {};
     box.hidden = !step;
@@ -54,13 +61,9 @@ function showTour(el, box, steps, arrange, turned) {
     const reply = tag("p", words, { role: "status", className: "reply" });
     if (chosen[step] !== undefined && left.length) {
       reply.textContent = `Now try it: ${now.try} `;
-      tag("button", reply, { textContent: "Show me" }).onclick = async () => {
-        await arrange(now.show, { keep: true });
-        left = [];
-        card();
-      };
+      tag("button", reply, { textContent: "Show me", onclick: show });
     } else if (revealed()) {
-      reply.textContent = `${right(step) ? now.yes : now.no} ${now.answer}`;
+      reply.textContent = chosen[step] === NONE ? now.answer : `${right(step) ? now.yes : now.no} ${now.answer}`;
       if (step === main) {
         const sum = steps.slice(0, main).filter((_, n) => right(n + 1)).length;
         tag("p", words, { textContent: `You predicted ${sum} of ${main}.`, className: "total" });
@@ -89,6 +92,7 @@ function showTour(el, box, steps, arrange, turned) {
     go: (to, sets) => go(Math.min(steps.length, Math.max(0, Math.trunc(to) || 0)), sets),
     turn: (by) => (step + by >= 1 && step + by <= steps.length ? (go(step + by), turned()) : null),
     did,
+    show: () => step > 0 && !revealed() && Boolean(show()), // is there something that waits?
     light,
     step: () => step,
   };

@@ -439,6 +439,7 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
       steps.go(0);
       const next = sets[1].examples.find(({ name }) => name === photos.value);
       next ? load(sets[1], next).then(() => move.play()) : load(sets[0], start());
+      lecture.cover();
     };
   }
   if (tour.length)
@@ -476,9 +477,11 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
 
   const turn = (by) => {
     const order = ["cut", ...nodes.map((_, b) => String(b + 1)), "answer"];
-    steps.step() ? steps.turn(by) : go(order[Math.min(order.length - 1, Math.max(0, order.indexOf(stage) + by))]);
+    steps.step()
+      ? (steps.turn(by), lecture.cover())
+      : go(order[Math.min(order.length - 1, Math.max(0, order.indexOf(stage) + by))]);
   };
-  const lecture = lectures(el, $("tools"), address, turn, settle);
+  const lecture = lectures(el, $("tools"), { allowed: address, turn, answer: () => steps.show(), changed: settle });
 
   const ready = recall().then(() => move.play());
   const stop = () => {
