@@ -41,7 +41,9 @@ def test_it_carries_the_package_and_just_its_data():
     assert "vit_tutorial/checks/fieldguide.md" in names  # lesson 14 shows it
     inside = {name.removeprefix("vit_tutorial/_data/") for name in names if "/_data/" in name}
     test = {"mnist/t10k-images-idx3-ubyte.gz", "mnist/t10k-labels-idx1-ubyte.gz"}
-    assert inside == test | {"SHA256SUMS", "photos/cat.png", "photos/coffee.png", "vit_mnist.safetensors"}
+    photos = {f"photos/{path.name}" for path in (data.FOLDER / "photos").iterdir()}
+    models = {"vit_mnist.safetensors", "vit_cifar10.safetensors"}
+    assert inside == test | photos | models | {"SHA256SUMS", "results/class_token.json"}
 
 
 @pytest.mark.parametrize("number", LESSONS)

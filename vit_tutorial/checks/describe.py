@@ -40,10 +40,12 @@ def renamed(alias: dict[str, str]) -> list[str]:
         while len(a) > 1 and len(b) > 1 and a[0] == b[0]:
             a, b = a[1:], b[1:]
         longer = f" (`{old}` is found where `{new}` is expected)" if "." in new else ""
+        if new.startswith("extra "):
+            continue
         if old.endswith(".weight") and "." not in new:
             layer = old.removesuffix(".weight")
             found[old, new] = f"`{layer}` is a layer; it should be an nn.Parameter called `{new}`"
-        elif not new.startswith("extra "):
+        else:
             pair = (".".join(a), ".".join(b))
             found.setdefault(
                 pair, "`{}` has another name than the exercise asks for: call it `{}`".format(*pair) + longer

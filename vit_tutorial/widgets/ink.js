@@ -73,10 +73,11 @@ function inkPad(canvas, pen, { drawn, lifted, cleared }) {
   });
   canvas.addEventListener("pointermove", (event) => down && event.buttons && move((at = place(event, canvas))));
   for (const end of ["pointerup", "pointercancel"]) canvas.addEventListener(end, lift);
-  canvas.addEventListener("keydown", (event) => {
+  canvas.addEventListener("keydown", async (event) => {
     const step = ARROWS[event.key];
-    if (!self.on || (!step && ![" ", "Delete", "Backspace"].includes(event.key))) return;
+    if (!step && ![" ", "Delete", "Backspace"].includes(event.key)) return;
     kept(event);
+    if (!self.on) await self.refused();
     if (event.key === " ") down ? lift() : ((down = true), strokes.push([]));
     else if (!step) ((down = false), cleared());
     at ??= { x: side / 2, y: side / 2 };
@@ -86,7 +87,7 @@ function inkPad(canvas, pen, { drawn, lifted, cleared }) {
     at = to;
     showPen();
   });
-  canvas.addEventListener("focus", () => self.on && canvas.matches(":focus-visible") && showPen());
+  canvas.addEventListener("focus", () => canvas.matches(":focus-visible") && showPen());
   canvas.addEventListener("blur", () => ((pen.hidden = true), lift()));
   return self;
 }

@@ -32,7 +32,8 @@ function render({ model, el }) {
   style(tag("p", el, { textContent: help }), { margin: 0, opacity: 0.7 });
 
   let waiting = false, late = null; // a drawing that Python has not answered, and the last one since
-  const pad = inkPad(canvas, pen, send);
+  const empty = () => pad.show(null);
+  const pad = inkPad(canvas, pen, { drawn: send, lifted: () => {}, cleared: empty });
   function send(ink) { // one drawing at a time: Python is asked again when it has answered
     if (waiting) return (late = ink);
     [waiting, late] = [true, null];
@@ -40,7 +41,7 @@ function render({ model, el }) {
     model.set("asked", model.get("asked") + 1);
     model.save_changes();
   }
-  clear.addEventListener("click", pad.clear);
+  clear.addEventListener("click", empty);
 
   const bytes = (name) => {
     const sent = model.get(name);
@@ -68,9 +69,12 @@ function render({ model, el }) {
     says.textContent = blank ? "Draw a digit." : `The model reads a ${best}: ${(100 * shares[best]).toFixed(1)} %.`;
   }
 
-  const example = new ImageData(side, side);
-  bytes("drawing").forEach((grey, n) => example.data.set([grey, grey, grey, 255], 4 * n));
-  pad.put(example, true);
+  const example = new OffscreenCanvas(side, side), shown = new ImageData(side, side);
+  bytes("drawing").forEach((grey, n) => shown.data.set([grey, grey, grey, 255], 4 * n));
+  example.getContext("2d").putImageData(shown, 0, 0);
+  pad.show(example);
+  pad.on = false; // the first stroke finds paper
+  pad.refused = async () => ((pad.on = true), empty());
   show();
   model.on("change:answered", show);
 }
