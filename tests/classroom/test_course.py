@@ -242,6 +242,7 @@ def test_what_stops_nbgrader_is_said(graded, monkeypatch):
         convert(Autograde, graded[0], LESSON, "cleo")
 
 
+@pytest.mark.long
 def test_a_roster_names_who_sent_nothing_and_who_is_not_on_it(graded, room, tmp_path, capsys):
     (tmp_path / "in").mkdir()
     for name in (

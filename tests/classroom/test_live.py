@@ -13,17 +13,6 @@ from vit_tutorial import ViT, ViTConfig, data, interpret, weights
 from .live_page import hash_says, says
 
 
-@pytest.fixture(scope="module")
-def model():
-    return weights.load(data.path(live.DIGITS))
-
-
-@pytest.fixture(scope="module")
-def four():
-    images, labels = data.mnist("test")
-    return data.normalise(images[labels == 4][:1])
-
-
 def test_it_opens_on_a_four_already_read_and_shows_what_python_computes(model_page, model, four):
     page = model_page("stage=answer")
     says(page, "It reads: 4, 91 %")
@@ -40,7 +29,11 @@ def test_it_opens_on_a_four_already_read_and_shows_what_python_computes(model_pa
     page.get_by_role("button", name=f"{name}{100 * heard.max():.0f} %").wait_for()
 
 
-@pytest.mark.parametrize("width, height", [(1280, 800), (1920, 1080), (1024, 768), (390, 844), (640, 400)])
+WINDOWS = [(1280, 800), (1920, 1080), (390, 844)]
+WINDOWS += [pytest.param(*window, marks=pytest.mark.long) for window in ((1024, 768), (640, 400))]
+
+
+@pytest.mark.parametrize("width, height", WINDOWS)
 def test_the_answer_is_in_sight_wherever_one_scrolls(model_page, page, width, height):
     model_page("stage=3")
     page.set_viewport_size({"width": width, "height": height})

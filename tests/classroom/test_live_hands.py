@@ -2,24 +2,11 @@
 
 import re
 
-import pytest
 import torch
 
 from classroom import live
-from vit_tutorial import data, weights
 
 from .live_page import hash_says, part, says
-
-
-@pytest.fixture(scope="module")
-def model():
-    return weights.load(data.path(live.DIGITS))
-
-
-@pytest.fixture(scope="module")
-def four():
-    images, labels = data.mnist("test")
-    return data.normalise(images[labels == 4][:1])
 
 
 def test_drawing_by_mouse_and_by_keys(model_page):

@@ -5,15 +5,10 @@ import torch
 
 from classroom import live
 from tests.widgets.broken_model import shuffled, without
-from vit_tutorial import data, interpret, patchify, weights
+from vit_tutorial import data, interpret, patchify
 from vit_tutorial.evaluate import predict
 
 MLPS = "The first MLP or the last?"
-
-
-@pytest.fixture(scope="module")
-def model():
-    return weights.load(data.path(live.DIGITS))
 
 
 @pytest.fixture(scope="module")
