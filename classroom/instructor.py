@@ -1,4 +1,4 @@
-"""The instructor's site: for each lesson minutes, goals, a plan, misunderstandings, what may be skipped; solutions.
+"""The instructor's site: for each lesson a page with its plan, goals, usual guesses and mistakes; solutions beside it.
 
 Made of what the lessons, their decks, the checks and the predictions say.
 """
@@ -14,23 +14,27 @@ from vit_tutorial.checks.predict import table
 from . import pages, slides
 from .grading import exercises
 from .lessons import chosen, facts, is_check, read, title
-from .sections import Section, sections
+from .sections import Section, minutes, sections
 
 PLANS = """\
 # Plans
 
-Every lesson is a notebook that runs by itself, so you can leave one out without breaking the next. Each lesson's page
-names sections that *may be skipped*: all of them were left out at once, and the rest was run. That is about the code.
+Every lesson is a notebook that runs by itself, so you can leave one out without breaking the next. Each lesson's plan
+lists sections you can delete; the rest was tested without them. That is about the code.
 An exercise may still need the idea, as exercise 1 of lesson 04 needs its section on masks.
 
 **90 minutes: one lesson.** Its plan is on its page and in the notes of its slides. For a first class, take lesson 04.
-The exercises after the first are homework. If you start at 04, students need three things from earlier lessons: an
-image is cut into patches, each patch becomes a vector of D numbers called a token, so a batch is (B, N, D), and one
-more token joins before each is told its position. Slides 2 and 7 of lesson 00, *The map* and *Equation 1: words*, show
-this in eight minutes, which you take from slides marked *if late*, so make both: `OUT 00 04`. Your students also need
-`nn.Linear` and `nn.Module`.
+The exercises are homework. If you start at 04, students need three things from earlier lessons: an image is cut into
+patches, each patch becomes a vector of D numbers called a token, so a batch is (B, N, D), and one more token joins
+before each is told its position. Slides 2 and 7 of lesson 00, *The map* and *Equation 1: words*, show this in eight
+minutes, which you take from slides marked *if late*, so make both: `OUT 00 04`. Your students also need `nn.Linear` and
+`nn.Module`.
 
-**60 minutes.** Leave out the slides marked *if late*, and give *Write it first* and all exercises as homework.
+**An hour.** Leave out the slides marked *if late*, and give *Write it first* as homework, too. Each plan says how many
+minutes that takes.
+
+**45 minutes of lesson 04.** Leave out these as well: *Put the heads side by side*, *The module* and *What a token may
+not look at*. Exercise 1 needs the last of these, so give exercise 2 as homework.
 
 **Twice 45 minutes.** End the first half after the slide whose clock in the lesson's table comes closest to 45.
 
@@ -48,19 +52,35 @@ MISTAKES = 10  # of each exercise
 
 
 def make(lessons: list[Path], folder: Path) -> None:
-    """The site: this page, plans, each lesson's usual mistakes, and the lessons with solutions."""
-    about_all = ["# For the instructor", "[Plans for 60 minutes, 90 minutes, a day and four weeks](plans.md)"]
-    written = {
-        "index": "\n\n".join([*about_all, *(about(path) for path in lessons), toctree(lessons)]),
-        "plans": plans(),
-        **{f"{path.stem}-mistakes": mistakes(read(path)) for path in lessons},
-    }
+    """The site: a list of the lessons, a plan of each, plans for several, and the lessons with solutions."""
+    written = {"index": index(lessons), "plans": plans(), **{f"{path.stem}-plan": about(path) for path in lessons}}
     pages.site(lessons, folder, read, written)
 
 
-def toctree(lessons: list[Path]) -> str:
-    names = [name for path in lessons for name in (path.stem, f"{path.stem}-mistakes")]
-    return "\n".join(["```{toctree}", ":hidden:", "plans", *names, "```"])
+def index(lessons: list[Path]) -> str:
+    """Where to find what, in a table."""
+    rows = []
+    for path in lessons:
+        notebook = read(path)
+        to_read, do = minutes(notebook)
+        leads = f"[plan]({path.stem}-plan.md)", link("slides", path), f"[with solutions]({path.name})"
+        rows.append((title(notebook), " · ".join(leads), f"{to_read} min", f"{do} min", points(notebook)))
+    names = "\n".join(["```{toctree}", ":hidden:", "plans", *(f"{path.stem}-plan" for path in lessons), "```"])
+    return "\n\n".join([
+        "# For the instructor",
+        tabled("lesson | | read | exercises | points", rows),
+        "[Plans for 60 minutes, twice 45, a day and four weeks](plans.md)",
+        names,
+    ])  # fmt: skip
+
+
+def link(words: str, path: Path, place: str = "") -> str:
+    """A link to a lesson's slides, or to one of them, in HTML: they lie in `slides`, beside this site."""
+    return f'<a href="../slides/{path.stem}.html{"#/" * bool(place)}{place}">{words}</a>'
+
+
+def points(notebook: NotebookNode) -> int:
+    return sum(cell.metadata.nbgrader.points for cell in filter(is_check, notebook.cells))
 
 
 def listed(lines: Iterable[str]) -> str:
@@ -96,14 +116,12 @@ def question(name: str, notebook: NotebookNode) -> str:
 
 
 def mistakes(notebook: NotebookNode) -> str:
-    """Ten mistakes of each exercise, in the check's words."""
-    found = [
-        f"# Mistakes in {title(notebook)[:2]}",
-        "At most ten mistakes that each check names, in its words and its order. Nobody has counted them.",
-    ]
+    """Ten mistakes of each exercise, in the check's words, folded."""
+    found = ["## Mistakes", "At most ten that each check names, in its order. We don't know how common they are."]
     for heading, _, check in exercises(notebook):
         name = re.match(r"checks\.(\w+)", check.source)[1]
-        found += [f"## {heading}", listed(slides.usual(name, MISTAKES))]
+        listing = listed(slides.usual(name, MISTAKES))
+        found.append(f"<details><summary>{heading}</summary>\n\n{listing}\n\n</details>")
     return "\n\n".join(found)
 
 
@@ -114,41 +132,51 @@ def tabled(head: str, rows: Iterable[tuple]) -> str:
 
 
 def about(path: Path) -> str:
-    """A lesson for its teacher, in Markdown."""
+    """A lesson for its teacher, in Markdown: first the plan."""
     notebook = read(path)
-    times = facts(notebook)
-    noted = [f"*{s}*" + (f" ({IDEAS[s]})" if s in IDEAS else "") for s in times["skippable"]]
+    to_read, do = minutes(notebook)
+    noted = [f"*{s.heading}*" + (f" ({IDEAS[s.heading]})" if s.heading in IDEAS else "") for s in skipped(notebook)]
     needs = re.search(r"\*\*You need\*\* (.+)", notebook.cells[0].source)
     needs = re.sub(r"\[([^]]+)\]\([^)]*\)", r"\1", needs[1]) if needs else "none."
-    points = sum(cell.metadata.nbgrader.points for cell in filter(is_check, notebook.cells))
     recap, asked = under(notebook, "Recap").partition("**Test yourself**")[::2]
     questions, _, answers = asked.partition("<details>")
-    plan = slides.plan(path)
-    clock = [sum(slide.minutes for slide in plan[: i + 1]) for i in range(len(plan))]
-    rows = [
-        (f"{slide.minutes} (to {end})", slide.heading, "if late: leave it out" if slide.late else "")
-        for slide, end in zip(plan, clock, strict=True)
-    ]
+    plan, clock, rows = slides.plan(path), 0, []
+    for slide in plan:
+        clock += slide.minutes
+        leave = "if late: leave it out" if slide.late else ""
+        rows.append((f"{slide.minutes} (to {clock})", link(slide.heading, path, slide.place), leave))
+    hour = sum(slide.minutes for slide in plan if not slide.late and slide.heading != "Write it first")
+    spare = f"; {90 - clock} of 90 to spare" if clock <= 90 else f", {clock - 90} more than 90"
     return "\n\n".join(
         [
-            f"## {title(notebook)}",
-            f"[The lesson, with solutions]({path.name}) · [ten mistakes of each exercise]({path.stem}-mistakes.md)",
-            f"{times['minutes_to_read']} minutes to read, {times['minutes_of_exercises']} for the exercises "
-            f"({points} points), {times['seconds_to_run']:.0f} s to run. Prerequisites: {needs}",
-            "**Afterwards your students can explain**\n\n" + listed(re.findall(r"^- (.+)", recap, re.MULTILINE)),
-            f"**90 minutes**, slide by slide; {90 - clock[-1]} minutes are buffer{' (too long)' * (clock[-1] > 90)}\n\n"
-            + tabled("minutes | slide | late", rows),
-            f"**May be skipped** (minutes of reading in all: {round(saved(path))}): " + "; ".join(noted),
-            "**Usual guesses**\n\n" + tabled("asked | right | usual guess | what to say", guesses(notebook)),
-            f"**What to ask**\n\n{questions.strip()}\n\n<details>{answers.split('**Next:**')[0].strip()}",
+            f"# {title(notebook)}",
+            f"{link('The slides', path)} · [the lesson, with solutions]({path.name})",
+            f"{to_read} minutes to read, {do} for the exercises ({points(notebook)} points), "
+            f"{facts(notebook)['seconds_to_run']:.0f} s to run. Prerequisites: {needs}",
+            f"## {clock} minutes, slide by slide{spare}",
+            tabled("minutes | slide | late", rows),
+            f"Without the slides marked *if late* and *Write it first*: {hour} minutes.",
+            f"**May be skipped** (minutes of reading in all: {round(saved(notebook))}): "
+            + ("; ".join(noted) or "none"),
+            "## Afterwards your students can explain",
+            listed(re.findall(r"^- (.+)", recap, re.MULTILINE)),
+            "## Usual guesses",
+            tabled("asked | right | usual guess | what to say", guesses(notebook)),
+            f"## What to ask\n\n{questions.strip()}\n\n<details>{answers.split('**Next:**')[0].strip()}",
+            mistakes(notebook),
+            f"```{{toctree}}\n:hidden:\n\nThe lesson, with solutions <{path.stem}>\n```",
         ]
     )
 
 
-def saved(path: Path) -> float:
+def skipped(notebook: NotebookNode) -> list[Section]:
+    """The sections that may be skipped, of those that are still there."""
+    return [s for s in sections(notebook) if s.heading in facts(notebook)["skippable"]]
+
+
+def saved(notebook: NotebookNode) -> float:
     """The minutes of what may be skipped."""
-    notebook = read(path)
-    return sum(s.minutes for s in sections(notebook) if s.heading in facts(notebook)["skippable"])
+    return sum(section.minutes for section in skipped(notebook))
 
 
 def first_exercise(notebook: NotebookNode) -> int:
@@ -164,13 +192,13 @@ def weekly(numbers: list[str]) -> list[tuple[str, list[str]]]:
 
 def plans() -> str:
     """Four plans, their minutes computed."""
-    times = {path.stem[:2]: facts(read(path)) for path in chosen([])}
-    read_of, do = ({n: t[f"minutes_{key}"] for n, t in times.items()} for key in ("to_read", "of_exercises"))
+    times = {path.stem[:2]: minutes(read(path)) for path in chosen([])}
+    read_of, do = ({n: both[i] for n, both in times.items()} for i in (0, 1))
     day = chosen(["00", "01", "04", "05", "07"])
     masks = next(s.minutes for s in sections(read(*chosen(["04"]))) if s.heading in IDEAS)
     weeks = [(week, ", ".join(n), sum(map(read_of.get, n)), sum(map(do.get, n))) for week, n in weekly([*times])]
     return PLANS.format_map({
-        "day": round(masks + sum(read_of[path.stem[:2]] - saved(path) for path in day)),
+        "day": round(masks + sum(read_of[path.stem[:2]] - saved(read(path)) for path in day)),
         "first": sum(first_exercise(read(path)) for path in day),
         "weeks": tabled("week | lessons | read | exercises", weeks),
     })  # fmt: skip

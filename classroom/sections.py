@@ -1,5 +1,6 @@
 """A lesson's sections: how long each takes, and which of the later ones need it."""
 
+import itertools
 import re
 import symtable
 from collections.abc import Iterable
@@ -35,6 +36,13 @@ def reading_minutes(cells: Iterable[NotebookNode]) -> float:
         elif not cell.metadata.get("jupyter"):
             lines += sum(bool(line.strip()) for line in cell.source.splitlines())
     return words / 100 + lines / 5
+
+
+def minutes(notebook: NotebookNode) -> tuple[int, int]:
+    """Minutes to read as far as "## Your turn", and the sum of the exercises' own."""
+    story = itertools.takewhile(lambda cell: not cell.source.startswith("## Your turn"), notebook.cells[1:])
+    exercises = re.findall(r"difficulty \d of 5 · (\d+) minutes", "\n".join(c.source for c in notebook.cells))
+    return round(reading_minutes(story)), sum(map(int, exercises))  # the title cell holds the result
 
 
 def sections(notebook: NotebookNode) -> list[Section]:

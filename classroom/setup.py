@@ -74,10 +74,11 @@ def sheet(title: str, body: str) -> str:
 
 
 def make(lessons: list[Path], folder: Path) -> None:
-    """FOLDER with the wheel, constraints.txt, the lessons without solutions, and what students read first."""
+    """FOLDER with the wheel, constraints.txt, the lessons without solutions, and what to read first."""
     wheel = package(folder)
     (folder / "constraints.txt").write_text(constraints(), encoding="utf-8")
     (folder / "lessons").mkdir()
     without_solutions(lessons, folder / "lessons")
-    words = (SITE / "SET-UP.md").read_text(encoding="utf-8").replace("WHEEL", wheel.name)
-    (folder / "SET-UP.html").write_text(sheet("Set up for the lessons", markdown2html(words)), encoding="utf-8")
+    for name, title in {"SET-UP": "Set up for the lessons", "ROOM": "One installation for a room"}.items():
+        words = (SITE / f"{name}.md").read_text(encoding="utf-8").replace("WHEEL", wheel.name)
+        (folder / f"{name}.html").write_text(sheet(title, markdown2html(words)), encoding="utf-8")

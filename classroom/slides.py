@@ -41,6 +41,7 @@ FILES = ("dist/reveal.js", "dist/reset.css", "dist/reveal.css")
 FILES += ("plugin/notes/notes.js", "plugin/highlight/highlight.js")
 MARK = re.compile(r"^--- (slide|subslide|fragment|notes)(?: (\d+))?( late)?$", re.M)
 KEY = re.compile(r"^(cell|predict|exercise|live): (.+)$", re.M)
+TAG = re.compile(r"(```.*?```|`[^`]*`)|<(?=[a-zA-Z/!])", re.S)  # outside code: an open <script> would blank the deck
 FLOW = re.compile(r"^```flow\n(.*?)\n```$", re.M | re.S)
 
 
@@ -51,6 +52,7 @@ class Slide:
     heading: str
     minutes: int
     late: bool
+    place: str  # in its deck's address
 
 
 def make(lessons: list[Path], folder: Path) -> None:
@@ -78,12 +80,14 @@ def mathjax() -> Path:
 
 
 def plan(path: Path) -> list[Slide]:
-    """Heading, minutes and whether it may be left out, of each slide with minutes."""
-    return [
-        Slide(re.search(r"^#+ (.+)$", words, re.M)[1], int(minutes), late)
-        for kind, minutes, late, words in chunks(path)
-        if minutes
-    ]
+    """Heading, minutes, whether it may be left out, and place, of each slide with minutes."""
+    found, across, down = [], -1, 0
+    for kind, minutes, late, words in chunks(path):
+        across, down = (across + 1, 0) if kind == "slide" else (across, down + (kind == "subslide"))
+        if minutes:
+            place = f"{across}/{down}" if down else f"{across}"
+            found.append(Slide(re.search(r"^#+ (.+)$", words, re.M)[1], int(minutes), late, place))
+    return found
 
 
 def chunks(path: Path) -> list[tuple[str, str, bool, str]]:
@@ -107,9 +111,15 @@ def deck(path: Path, notes: bool = True) -> NotebookNode:
         shown, spoken, answers = [], [], []
         for kind, _, _, text in slide:
             if kind == "notes":
-                spoken.append(text)
+                spoken.append(TAG.sub(lambda found: found[1] or "&lt;", text))
                 continue
-            made, said = pieces(lesson, text, path.stem)
+            try:
+                made, said = pieces(lesson, text)
+            except Refused as error:
+                heading, place = re.search(r"^#+ (.+)$", slide[0][3], re.M)[1], f"classroom/decks/{path.stem[:2]}.md"
+                raise Refused(
+                    f"{path.stem}: {error}. It is on the slide {heading!r} of {place}: delete or change it"
+                ) from None
             answers += said
             for cell, slide_type in zip(made, [kind, *["-"] * len(made)], strict=False):
                 cell.metadata.slideshow = {"slide_type": slide_type}
@@ -125,14 +135,14 @@ def deck(path: Path, notes: bool = True) -> NotebookNode:
     return new_notebook(cells=cells, metadata={"title": title(lesson)})
 
 
-def pieces(lesson: NotebookNode, text: str, stem: str) -> tuple[list[NotebookNode], list[str]]:
+def pieces(lesson: NotebookNode, text: str) -> tuple[list[NotebookNode], list[str]]:
     """The cells of a piece, and what its predictions and exercises add to the notes."""
     cells, said = [], []
     first, *rest = KEY.split(FLOW.sub(lambda found: flow(found[1]), text))
     words = [first]
     for key, value, after in zip(*[iter(rest)] * 3, strict=True):
         if key == "cell":
-            cells += [new_markdown_cell(words.pop().strip()), shown(lesson, stem, *value.split())]
+            cells += [new_markdown_cell(words.pop().strip()), shown(lesson, *value.split())]
             words.append(after)
             continue
         if key == "live":
@@ -145,13 +155,11 @@ def pieces(lesson: NotebookNode, text: str, stem: str) -> tuple[list[NotebookNod
     return [cell for cell in cells if cell.source or cell.cell_type == "code"], said
 
 
-def shown(lesson: NotebookNode, stem: str, id: str, part: str = "both", lines: str = "", lit: str = "") -> NotebookNode:
+def shown(lesson: NotebookNode, id: str, part: str = "both", lines: str = "", lit: str = "") -> NotebookNode:
     """A cell of the lesson: its code, its outputs or both."""
     found = next((cell for cell in lesson.cells if cell.id.endswith(id)), None)
     if found is None or found.cell_type != "code" or part not in ("both", "code", "output"):
-        raise Refused(
-            f"{stem}: its deck has 'cell: {id} {part}', which is no code cell of this lesson, or no part of one"
-        )
+        raise Refused(f"'cell: {id} {part}' is no code cell of this lesson, or no part of one")
     source = found.source.splitlines()
     first, last = map(int, lines.split("-")) if lines else (1, len(source))
     code = "\n".join(source[first - 1 : last]) if part != "output" else ""
@@ -180,7 +188,10 @@ def guess(name: str) -> tuple[str, str]:
 
 def card(lesson: NotebookNode, name: str) -> tuple[str, str]:
     """An exercise: its points and minutes for the slide; our solution and usual mistakes for the notes."""
-    heading, words, check = next(found for found in exercises(lesson) if f"checks.{name}(" in found[2].source)
+    asked = [found for found in exercises(lesson) if f"checks.{name}(" in found[2].source]
+    if not asked:
+        raise Refused(f"'exercise: {name}' is no exercise of this lesson")
+    heading, words, check = asked[0]
     before = lesson.cells[: lesson.cells.index(check)]
     ours = next(cell.source for cell in reversed(before) if is_solution(cell))
     ours = re.sub(r"^ *### (BEGIN|END) SOLUTION *\n?", "", ours, flags=re.M)

@@ -2,13 +2,11 @@
 
 import ast
 import functools
-import itertools
 import re
 
 import nbformat
 
 from classroom.lessons import FOLDED, first_screen
-from classroom.sections import reading_minutes
 from vit_tutorial import checks
 
 from . import LESSONS, ROOT
@@ -107,13 +105,6 @@ def known_repository() -> str | None:
     """The `owner/name` that the lessons are stamped with, if any."""
     match = re.search(r"github/([^/]+/[^/]+)/blob", LESSONS[0].read_text(encoding="utf-8"))
     return match and match[1]
-
-
-def minutes(notebook: nbformat.NotebookNode) -> tuple[int, int]:
-    """Minutes to read as far as "## Your turn", and the sum of the exercises' own."""
-    story = itertools.takewhile(lambda cell: not cell.source.startswith("## Your turn"), notebook.cells[1:])
-    exercises = re.findall(r"difficulty \d of 5 · (\d+) minutes", "\n".join(c.source for c in notebook.cells))
-    return round(reading_minutes(story)), sum(map(int, exercises))  # the title cell holds the result
 
 
 def describe_times(times: dict) -> str:

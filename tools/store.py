@@ -33,10 +33,11 @@ from nbformat import NotebookNode
 from PIL import Image
 
 from classroom.lessons import FACTS
+from classroom.sections import minutes
 from vit_tutorial import files
 
 from . import LESSONS, ROOT, pick, readme, surroundings
-from .lesson import CELL_KEYS, describe_times, known_repository, minutes, refresh, stamp
+from .lesson import CELL_KEYS, describe_times, known_repository, refresh, stamp
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 MEASURED = ("seconds_to_run", "cores", "torch", "date")

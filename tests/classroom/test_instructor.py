@@ -55,12 +55,19 @@ def soup_of(path):
     return BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
 
 
-def test_every_link_of_the_site_leads_to_a_page(site):
+def test_every_link_of_the_site_leads_to_a_page_or_a_slide(site):
     names = {path.name for path in site.glob("*.html")}
-    assert {"index.html", "plans.html", "04_attention.html", "04_attention-mistakes.html", "model.html"} <= names
-    for name in names - {"model.html"}:
+    assert {"index.html", "plans.html", "04_attention.html", "04_attention-plan.html", "model.html"} <= names
+    names |= {f"../slides/{path.stem}.html" for path in chosen([])}
+    for name in {name for name in names if "/" not in name} - {"model.html"}:
         links = {link["href"].partition("#")[0] for link in soup_of(site / name).find_all("a", href=True)}
         assert {link for link in links if link and not link.startswith("https://")} <= names, name
+    first = soup_of(site / "index.html").select_one("article")
+    assert len(first.find_all("tr")) == 1 + len(chosen([])) and "Mistakes" not in first.get_text()
+    plan = soup_of(site / "04_attention-plan.html").select_one("article")
+    assert plan.find("table").find_previous("h2").get_text().startswith("87 minutes, slide by slide")
+    folded = plan.select_one("#mistakes details")
+    assert folded.summary.get_text() and not folded.has_attr("open")
 
 
 def test_solutions_are_there_and_folded(site):
@@ -76,21 +83,43 @@ def test_solutions_are_there_and_folded(site):
 def test_the_page_names_minutes_goals_plan_mistakes_and_questions(path):
     part, times = instructor.about(path), facts(read(path))
     assert f"{times['minutes_to_read']} minutes to read" in part and part.count("\n1. ") == 2
-    goals = re.search(r"can explain\*\*\n\n(.+?)\n\n\*\*90", part, re.DOTALL)[1]
+    goals = re.search(r"can explain\n\n(.+?)\n\n## ", part, re.DOTALL)[1]
     assert goals.count("\n- ") == 4
     planned, end = slides.plan(path), 0
     for slide in planned:
         end += slide.minutes
         late = "if late: leave it out" if slide.late else ""
-        assert f"\n| {slide.minutes} (to {end}) | {slide.heading} | {late} |" in part
-    assert f"{90 - end} minutes are buffer" in part
+        link = f'<a href="../slides/{path.stem}.html#/{slide.place}">{slide.heading}</a>'
+        assert f"\n| {slide.minutes} (to {end}) | {link} | {late} |" in part
+    assert f"## {end} minutes, slide by slide; {90 - end} of 90 to spare" in part
     listed = instructor.mistakes(read(path))
+    assert listed in part
     for cell in filter(is_check, read(path).cells):
         exercise = checks.EXERCISES[re.match(r"checks\.(\w+)", cell.source)[1]]
         assert f"\n- {exercise.edits[0].sentence}" in listed
-    assert max(map(len, re.findall(r"(?:^- .*\n?)+", listed, re.M))) and listed.count("\n- ") <= 10 * listed.count(
-        "\n## "
-    )
+    assert listed.count("\n- ") <= 10 * listed.count("<details>")
+
+
+def test_45_minutes_of_lesson_04_are_45():
+    plan = slides.plan(*chosen(["04"]))
+    recipe = re.search(r"Leave out these as well: (.+?)\. ", " ".join(instructor.PLANS.split()))[1]
+    gone = {"Write it first", *re.findall(r"\*(.+?)\*", recipe)}
+    assert gone <= {slide.heading for slide in plan}
+    assert sum(slide.minutes for slide in plan if not slide.late and slide.heading not in gone) == 45
+
+
+def test_what_is_deleted_from_a_lesson_is_gone_from_its_plan(tmp_path, monkeypatch):
+    (path,) = chosen(["04"])
+    lesson = read(path)
+    before = instructor.about(path)
+    gone = next(section for section in sections(lesson) if section.heading == "What it costs")
+    lesson.cells = [cell for cell in lesson.cells if cell not in gone.cells]
+    nbformat.write(lesson, tmp_path / path.name)
+    monkeypatch.setattr(instructor, "guesses", lambda notebook: [])  # they name the section, too
+    after = instructor.about(tmp_path / path.name)
+    spent = [int(re.search(r"(\d+) minutes to read", page)[1]) for page in (before, after)]
+    assert abs(spent[0] - gone.minutes - spent[1]) <= 1  # each is rounded
+    assert "*What it costs*" in before and "*What it costs*" not in after
 
 
 def test_a_wrong_guess_is_beside_what_is_right_and_where():
@@ -98,7 +127,7 @@ def test_a_wrong_guess_is_beside_what_is_right_and_where():
     assert "\n| *Why divide by √d?*: **Predict:** if the scores" in part
     assert " | **80** per cent | 2 | An even share" in part
     assert "\n| *What it costs*" in part and " | **11.4** per cent | " in part
-    skipped = part[part.index("**May be skipped**") :].partition("\n\n**Usual")[0]
+    skipped = part[part.index("**May be skipped**") :].partition("\n\n## ")[0]
     assert "*What a token may not look at* (its code; exercise 1 needs its idea); " in skipped
     assert "*Why divide by √d?*; " in skipped and "*Break it*" in skipped
 

@@ -45,7 +45,7 @@ def usb(tmp_path_factory):
 
 def test_the_folder(usb):
     (wheel,) = usb.glob("*.whl")
-    assert {path.name for path in usb.iterdir()} == {wheel.name, "constraints.txt", "lessons", "SET-UP.html"}
+    assert {path.name for path in usb.iterdir()} == {wheel.name, "constraints.txt", "lessons", "SET-UP.html", "ROOM.html"}
     assert [path.name for path in (usb / "lessons").iterdir()] == ["02_cls_token.ipynb"]
     assert wheel.name in (usb / "SET-UP.html").read_text()
     assert "SET-UP.html" in student_cell(usb)
@@ -83,16 +83,16 @@ def test_constraints_are_those_of_the_project_and_hold_no_address(usb):
 
 
 def blocks(usb):
-    """The blocks of SET-UP.html: shell and lines."""
-    page = BeautifulSoup((usb / "SET-UP.html").read_text(encoding="utf-8"), "html.parser")
-    found = [block.get_text() for block in page.find_all("pre")]
+    """The blocks of both pages: shell and lines."""
+    pages = [(usb / name).read_text(encoding="utf-8") for name in ("SET-UP.html", "ROOM.html")]
+    found = [block.get_text() for page in pages for block in BeautifulSoup(page, "html.parser").find_all("pre")]
     return [("PowerShell" if "\\" in block else "sh", block) for block in found]
 
 
 def test_each_block_can_be_pasted_into_its_shell(usb):
     powershell = tree_sitter.Parser(tree_sitter.Language(tree_sitter_powershell.language()))
     found = blocks(usb)
-    assert [shell for shell, _ in found].count("PowerShell") == 2 and len(found) == 7
+    assert [shell for shell, _ in found].count("PowerShell") == 3 and len(found) == 11
     for shell, block in found:
         if shell == "PowerShell":
             assert not powershell.parse(block.encode()).root_node.has_error, block

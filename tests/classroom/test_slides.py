@@ -133,8 +133,12 @@ def test_the_speakers_window_has_the_notes(page, decks):
 @pytest.mark.parametrize(
     "deck, line",
     [
-        ("--- slide 3\n# A\ncell: nosuchid", r"'cell: nosuchid both', which is no code cell of this lesson"),
-        ("--- slide 3\n# A\ncell: words", r"'cell: words both', which is no code cell"),
+        (
+            "--- slide 3\n# A\ncell: nosuchid",
+            r"'cell: nosuchid both' is no code cell of this lesson.+ on the slide 'A' of classroom/decks/04.md",
+        ),
+        ("--- slide 3\n# A\ncell: words", r"'cell: words both' is no code cell"),
+        ("--- slide 3\n# A\nexercise: gone", r"'exercise: gone' is no exercise of this lesson"),
         ("--- slide 3\n# A\ncell: code outputs", r"no part of one"),
         ("# A\n--- slide 3\n# B", r"begins with '# A"),
         ("# A", r"not with a line like '--- slide 3'"),
@@ -152,9 +156,18 @@ def test_a_deck_that_cannot_be_made_is_refused_in_one_line(tmp_path, monkeypatch
     assert "\n" not in str(refused.value)
 
 
+def test_a_script_in_the_notes_is_words(tmp_path, monkeypatch):
+    monkeypatch.setattr(slides, "DECKS", tmp_path)
+    (tmp_path / "04.md").write_text("--- slide 3\n# A\n--- notes\nnever <script> here, `a <b`, 1 < 2\n")
+    slides.make([next(iter(chosen(["04"])))], tmp_path)
+    page = soup_of(tmp_path / "04_attention.html")
+    note = page.select_one("aside.notes").get_text()
+    assert "never <script> here, a <b, 1 < 2" in note and page.find("script", src="reveal.js")
+
+
 def test_a_piece_becomes_cells_in_its_order(monkeypatch):
     lesson = new_notebook(cells=[new_code_cell("a\nb\nc\nd", id="04-abc")])
-    cells, said = slides.pieces(lesson, "# A\n```flow\nx, (B) -> y\n```\nb\ncell: abc code 2-3 1|2\nc", "04_attention")
+    cells, said = slides.pieces(lesson, "# A\n```flow\nx, (B) -> y\n```\nb\ncell: abc code 2-3 1|2\nc")
     assert [(cell.cell_type, cell.source) for cell in cells[1:]] == [("code", "b\nc"), ("markdown", "c")] and not said
     assert cells[0].source.startswith('# A\n<div class="flow"><span><b>x</b><code>(B)</code></span><i>→</i>')
     assert cells[1].metadata.lit == "1|2"

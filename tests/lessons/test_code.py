@@ -9,13 +9,13 @@ import nbformat
 
 import vit_tutorial
 from classroom.lessons import facts
+from classroom.sections import minutes
 from tools.lesson import (
     LESSONS,
     built_in,
     definition,
     describe_times,
     known_repository,
-    minutes,
     modules,
     refresh,
     stamp,
