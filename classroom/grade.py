@@ -144,7 +144,7 @@ def graded(
                 given, full = one(course, gradebook, lesson, key)
         except Refused as reason:
             print(f"not graded: {shown(str(reason))}")
-            remarks[key] = ["not graded"]
+            remarks[key] = [f"not graded: {shown(str(reason))}"]
             continue
         now, said = time.perf_counter(), "".join(f" ({remark})" for remark in remarks.get(key, []))
         left = f", {(now - begun) / i * (len(students) - i) / 60:.0f} min left" * (i < len(students))

@@ -162,9 +162,8 @@ def place(
     own, unclear = ({}, {}) if again else owners(people, listed, numbers)
     for one, both in unclear.items():
         names = ", ".join(shown(where.parts[0]) for where, _, *who in came if (*who,) in both)
-        print(
-            f"{names}: the roster has one {listed[one].name}, and more have handed in. Write {one} in place of the name"
-        )
+        why = f"the roster has one {listed[one].name}, and more have handed in"
+        print(f"{names}: {why}. Write {one} in place of the name")
     for where, path, key, name in came:
         if one := own.get((key, name)):
             key, name = one, listed[one].name

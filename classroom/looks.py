@@ -24,7 +24,7 @@ class Look(NamedTuple):
 
 
 class Page(NamedTuple):
-    """Code cells as answers.py takes them, each with the keys of what is looked at behind it."""
+    """Code cells as answers.py takes them: source, whether all of it is run, what is looked at behind it, by key."""
 
     steps: list[tuple[str, bool, list[tuple[str, str, str]]]]
     first: dict[str, Look]  # by exercise: what the notebook would have given the check
@@ -104,7 +104,7 @@ def page(cells: list[NotebookNode], release: Sequence[NotebookNode] = ()) -> Pag
             changed = [i for i, own in enumerate(names) if name in own and own[name] not in ours]
             add(exercise, name, changed, f"in `{name}`, which you changed in place", False)
     looks = found.first | found.others
-    answers = {look.who for look in looks.values()}
+    answers = {look.who for look in looks.values()}.difference(*theirs.values())  # the page's own may train a model
     for i, cell in enumerate(cells):
         hides = i in stubs and any({*names[i]} & {*names[j]} for j in range(i) if j not in stubs)  # an answer above it
         whole = is_solution(cell) or bool(answers & {*names[i]})

@@ -11,6 +11,8 @@ from classroom import answers, judge, sandbox
 from classroom.grading import exercises
 from classroom.lessons import Refused, chosen, read
 from classroom.looks import page
+from tests.lessons.test_bug_hunts import FAULTY
+from vit_tutorial.checks import EXERCISES
 
 QUICK = [
     pytest.param(path, id=path.stem, marks=[pytest.mark.long] * (path.stem[:2] not in ("00", "14")))
@@ -59,6 +61,12 @@ def test_an_answer_without_points_hears_why(answer, kind, words):
     cells[0].metadata.nbgrader, cells[1].metadata.nbgrader = {"solution": True}, {"grade": True}
     verdict = judge.verdicts(cells, 20)["feature_map"]
     assert verdict.kind == kind and words in verdict.text
+
+
+@pytest.mark.parametrize("name", FAULTY)
+def test_a_bug_hunts_code_as_it_was_earns_nothing(name):
+    (said,) = {edit.sentence for edit in EXERCISES[name].edits if edit.sentence.startswith("nothing is mended yet")}
+    assert judge.kind_of(said, name) == ("empty", [said]) and judge.SHARES["empty"] == 0
 
 
 SPINS, SLEEPS = "while True: pass", "import time; time.sleep(60)"

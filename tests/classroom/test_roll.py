@@ -10,6 +10,7 @@ import pytest
 
 from classroom import judge
 from classroom.grade import grade
+from classroom.lessons import Refused
 
 from .conftest import LESSON, marks, solved, words
 
@@ -19,6 +20,8 @@ EXERCISES = ("register_tokens", "warm_start", "feature_map")
 
 def verdicts(cells, *_):
     """All is right, but for the first exercise if somewhere stands WORSE, where a second definition counted."""
+    if any("BUSY" in cell.source for cell in cells):
+        raise Refused(judge.BUSY)
     found = dict.fromkeys(EXERCISES, judge.Verdict("right", "right, on 3 cases", []))
     if any("WORSE" in cell.source for cell in cells):
         found[EXERCISES[0]] = judge.Verdict("described", "no", ["no"], "two definitions", "That one counted.")
@@ -33,11 +36,11 @@ def quick():
 
 
 def hand_ins(room, folder, *names):
-    """The folder with a hand-in by each name; the lesson of those with a * is worse."""
+    """The folder with a hand-in by each name; the lesson of those with a * is worse, with a ! the machine is busy."""
     for name in names:
-        lesson, place = solved(room), folder / name.removesuffix("*")
+        lesson, place = solved(room), folder / name.rstrip("*!")
         (code,) = [cell for cell in lesson.cells if "class RegisterTokens" in cell.source]
-        code.source += "\n# WORSE" * name.endswith("*")
+        code.source += "\n# WORSE" * name.endswith("*") + "\n# BUSY" * name.endswith("!")
         place.mkdir(parents=True)
         nbformat.write(lesson, place / "x.ipynb")
     return folder
@@ -69,21 +72,25 @@ def moodle(course):
 
 def test_second_hand_ins_and_all_of_moodles_class(room, course, tmp_path, capsys):
     assert moodle(course)[0] == {"1": "7.0", "2": "7.0"}
-    grade(course, "02", hand_ins(room, tmp_path / "2", file("Müller, Jörg_1") + "*", file("Cleo_3")))
+    grade(course, "02", hand_ins(room, tmp_path / "2", file("Müller, Jörg_1") + "*", file("Cleo_3") + "!"))
     grades, pages = moodle(course)
-    assert grades == {"1": "5.0", "2": "7.0", "3": "7.0"} and {*pages} == {"Müller, Jörg", "Bo", "Cleo"}
-    assert "5 of 7 points" in pages["Müller, Jörg"] and "That one counted" in pages["Müller, Jörg"]
+    assert grades == {"1": "5.0", "2": "7.0", "3": ""} and {*pages} == {"Müller, Jörg", "Bo", "Cleo"}
+    assert (
+        "will be graded again" in pages["Cleo"]
+        and "5 of 7 points" in pages["Müller, Jörg"]
+        and "That one counted" in pages["Müller, Jörg"]
+    )
     printed = capsys.readouterr().out
     assert "5 of 7 points (was 7, now 5)" in printed
     assert "- 1 × Exercise 1: two definitions" in printed and "- 1 × worse or better than before" in printed
     raw = (course / "grades" / f"{LESSON}.csv").read_bytes()
     rows = [*csv.DictReader(io.StringIO(raw.decode("utf-8-sig")))]
     assert raw.startswith(b"\xef\xbb\xbf") and {row["last_name"]: row["look_at"] for row in rows} == {
-        "Müller, Jörg": "was 7, now 5; Exercise 1: two definitions", "Bo": "", "Cleo": "",
+        "Müller, Jörg": "was 7, now 5; Exercise 1: two definitions", "Bo": "", "Cleo": f"not graded: {judge.BUSY}",
     }  # fmt: skip
     grade(course, "02", hand_ins(room, tmp_path / "3", file("Bo_2") + "*"), best=True, comma=True)
     assert "7 of 7 points (was 7, now 5; the better one counts)" in capsys.readouterr().out
-    assert moodle(course)[0] == {"1": "5.0", "2": "7.0", "3": "7.0"}  # for a site in English
+    assert moodle(course)[0] == {"1": "5.0", "2": "7.0", "3": ""}  # for a site in English
     assert f"{LESSON};Bo_2;Bo;7,0;7,0;" in (course / "grades" / f"{LESSON}.csv").read_text("utf-8-sig")
 
 
