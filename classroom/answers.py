@@ -10,6 +10,7 @@ import base64
 import builtins
 import contextlib
 import io
+import itertools
 import json
 import sys
 import types
@@ -54,6 +55,14 @@ def defines(statement: ast.stmt) -> bool:
     return isinstance(value, ast.Lambda) or all(name in PLAIN or name.startswith("math.") for name in names)
 
 
+def asked(statement: ast.stmt) -> tuple[str, str] | None:
+    """The exercise and the answer's name, if this is the call of a check."""
+    match statement:
+        case ast.Expr(ast.Call(ast.Attribute(ast.Name("checks"), exercise), [answer])):
+            return exercise, ast.unparse(answer)
+    return None
+
+
 class Shell:
     """In the place of IPython's: what a `%` or `!` asks of it does nothing."""
 
@@ -74,13 +83,13 @@ def statements(source: str) -> list[ast.stmt]:
 
 
 def define(source: str, own: bool, space: dict) -> str:
-    """Carry out what a cell defines, an answer's `own` cell whole; the last error comes back in words."""
+    """Carry out what a cell defines, an answer's `own` cell whole but for its checks; the last error in words."""
     error = ""
     try:
         body = statements(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as failed:
         return f"{type(failed).__name__}: {failed}"
-    for statement in body if own else filter(defines, body):
+    for statement in itertools.filterfalse(asked, body) if own else filter(defines, body):
         try:
             exec(compile(ast.Module([statement], []), "<answer>", "exec"), space)
         except Exception as failed:
@@ -158,20 +167,18 @@ def said_to(exercise: Any, own: Any) -> dict:
 
 def main() -> None:
     given, out = sandbox.inside()
-    asked, error = json.load(given), ""
+    task, error = json.load(given), ""
     space = {"__name__": "__main__", "display": lambda *_, **__: None, "get_ipython": Shell}
-    for source, own, name, answer in asked["cells"]:
-        if not name:
-            error = define(source, own, space) or error
-        elif name in asked["wanted"]:
-            exercise, given_answer = checks.EXERCISES[name], space.get(answer)
+    for source, own, looks in task["steps"]:
+        error = define(source, own, space) or error
+        for key, exercise, answer in (look for look in looks if look[0] in task["wanted"]):
             if answer not in space:
                 said = {"words": error or f"NameError: name '{answer}' is not defined"}
-            elif asked["words"]:
-                said = said_to(exercise, given_answer)
+            elif task["words"]:
+                said = said_to(checks.EXERCISES[exercise], space[answer])
             else:
-                said = seen_of(exercise, given_answer, asked["wanted"][name])
-            out.write(json.dumps({"exercise": name, **said}).encode() + b"\n")
+                said = seen_of(checks.EXERCISES[exercise], space[answer], task["wanted"][key])
+            out.write(json.dumps({"key": key, **said}).encode() + b"\n")
             out.flush()
             error = ""
 

@@ -7,11 +7,13 @@ that is there.
 """
 
 import argparse
+import shutil
 import sys
 import tempfile
 import time
 import warnings
 import zipfile
+from collections import defaultdict
 from pathlib import Path
 
 from nbgrader.api import Gradebook
@@ -20,10 +22,10 @@ from sqlalchemy import text
 
 from . import sandbox
 from .grading import convert
-from .hand_ins import place, shown, unpacked
+from .hand_ins import Student, moodle_folders, number_in, place, shown, unpacked
 from .lessons import Refused
-from .names import Listed, on_roster, roster
-from .report import for_moodle, marks, no_mark, report
+from .names import Listed, fitting, roster
+from .report import for_moodle, looks, marks, no_mark, report, table
 
 
 def lesson_of(course: Path, number: str) -> str:
@@ -36,24 +38,49 @@ def lesson_of(course: Path, number: str) -> str:
     return found[0]
 
 
+def merge(course: Path, gradebook: Gradebook, key: str, own: str) -> None:
+    """What one student has becomes another's, except for the lessons that this one has; the first is no more."""
+    for part in ("submitted", "autograded", "feedback"):
+        for folder in (course / part / key).glob("*"):
+            target = course / part / own / folder.name
+            target.parent.mkdir(exist_ok=True)
+            if not target.exists():
+                folder.rename(target)
+        shutil.rmtree(course / part / key, ignore_errors=True)
+    for student in (key, own):
+        gradebook.update_or_create_student(student)
+    theirs = {submission.assignment.id for submission in gradebook.student_submissions(own)}
+    for submission in gradebook.student_submissions(key):
+        if submission.assignment.id not in theirs:
+            change = text("update submitted_assignment set student_id = :own where id = :id")
+            gradebook.db.execute(change, {"own": own, "id": submission.id})
+    gradebook.db.commit()
+    gradebook.db.expire_all()
+    gradebook.remove_student(key)
+
+
 def adopt(course: Path, gradebook: Gradebook, listed: dict[str, Listed]) -> None:
-    """Students who were graded before there was a roster move to their id on it."""
-    known, whose = {student.id: student.last_name or student.id for student in gradebook.students}, {}
-    for key, name in known.items():
-        own = on_roster(key, name, listed, whose)
-        if not own or own in known:
-            continue
-        for table, column in (("student", "id"), ("submitted_assignment", "student_id")):
-            change = text(f"update {table} set {column} = :own where {column} = :key")
-            gradebook.db.execute(change, {"own": own, "key": key})
-        gradebook.db.commit()
-        for part in ("submitted", "autograded", "feedback"):
-            if (course / part / key).is_dir():
-                (course / part / key).rename(course / part / own)
+    """Students who were graded before they were on the roster move to their id there, unless two of them might."""
+    fits = defaultdict(list)
+    for student in gradebook.students:
+        if student.id not in listed:
+            fits[fitting(student.id, student.last_name or student.id, listed)[0]].append(student.id)
+    fits.pop(None, None)
+    for own, keys in fits.items():
+        lessons = [path.name for key in (own, *keys) for path in (course / "submitted" / key).glob("*")]
+        if len(lessons) == len({*lessons}):
+            for key in keys:
+                merge(course, gradebook, key, own)
 
 
 def grade(
-    course: Path, number: str, folder: Path | None = None, names: bool = False, listed: Path | None = None
+    course: Path,
+    number: str,
+    folder: Path | None = None,
+    names: bool = False,
+    listed: Path | None = None,
+    best: bool = False,
+    comma: bool = False,
 ) -> None:
     """Grade, write feedback, marks and report."""
     with tempfile.TemporaryDirectory() as room:
@@ -65,54 +92,99 @@ def grade(
         if listed:
             roster(listed)  # or it is refused
             own.write_bytes(listed.read_bytes())  # it may be that very file
-        _grade(course, lesson, folder, names, roster(own) if own.is_file() else {}, Path(room))
+        known = roster(own) if own.is_file() else {}
+        if why := sandbox.missing():
+            print(f"Warning: students' code can read and change all your files, because {why}")
+        with Gradebook(f"sqlite:///{course / 'gradebook.db'}") as gradebook:
+            found = came(course, gradebook, lesson, folder, known, Path(room))
+            remarks = graded(course, gradebook, lesson, found, best)
+            print(f"\n{written(course, gradebook, lesson, found, known, remarks, names, comma)}")
 
 
-def _grade(course: Path, lesson: str, folder: Path, names: bool, listed: dict[str, Listed], room: Path) -> None:
-    if why := sandbox.missing():
-        print(f"Students' code runs with your rights, on all that is yours: {why}")
-    with Gradebook(f"sqlite:///{course / 'gradebook.db'}") as gradebook:
-        adopt(course, gradebook, listed)
-        for key, one in listed.items():
-            gradebook.update_or_create_student(key, last_name=one.name, lms_user_id=one.id)
-        known = {student.id: student.last_name or student.id for student in gradebook.students}
+def came(
+    course: Path, gradebook: Gradebook, lesson: str, folder: Path, listed: dict[str, Listed], room: Path
+) -> dict[str, Student]:
+    """The hand-ins, in their places; all who sent some, and all on the roster, are in the gradebook."""
+    adopt(course, gradebook, listed)
+    for key, one in listed.items():
+        gradebook.update_or_create_student(key, last_name=one.name, lms_user_id=one.id)
+    known = {student.id: student.last_name or student.id for student in gradebook.students}
     found = place(course, lesson, folder, known, listed, room)
-    students = [key for key, student in found.items() if student.files]
-    without, ungraded = [key for key in found if key not in students], []
-    if not students:
+    if not any(student.files for student in found.values()):
         raise Refused(f"no hand-in of {lesson} in {folder}")
     if strangers := sorted({*found} - {*listed}) if listed else []:
         print(f"not on the roster: {', '.join(strangers)}")
+    for key, student in found.items():  # so that all are in the marks, some with a blank
+        gradebook.update_or_create_student(key, **({"last_name": student.name} if student.name != key else {}))
+    numbers = {key: number_in(name) for key, name in moodle_folders(course, lesson).items()}
+    for key, number in numbers.items():  # one participant, whose name or id is another now
+        for own in (one for one in found if one != key and numbers.get(one) == number and key not in found):
+            merge(course, gradebook, key, own)
+    return found
+
+
+def graded(
+    course: Path, gradebook: Gradebook, lesson: str, found: dict[str, Student], best: bool
+) -> dict[str, list[str]]:
+    """Grade who handed in; by student, what a person should know. With `best` a worse hand-in leaves the one before."""
+    before = marks(course, gradebook, lesson)
+    students = [key for key, student in found.items() if student.files]
+    remarks: dict[str, list[str]] = {key: ["nothing to grade"] for key in found if key not in students}
     begun = time.perf_counter()
-    with Gradebook(f"sqlite:///{course / 'gradebook.db'}") as gradebook:
-        for key, student in found.items():  # so that all are in the marks, some with a blank
-            gradebook.update_or_create_student(key, **({"last_name": student.name} if student.name != key else {}))
-        for i, key in enumerate(students, 1):
-            start = time.perf_counter()
-            print(f"{i:3} of {len(students)}  {key:24}", end="", flush=True)
-            try:
-                for converter in (Autograde, GenerateFeedback):
-                    convert(converter, course, lesson, key)
-            except Refused as reason:
-                print(f"not graded: {shown(str(reason))}")
-                ungraded.append(key)
-                continue
-            gradebook.db.expire_all()
-            given = gradebook.find_submission(lesson, key)
-            now = time.perf_counter()
-            left = f", {(now - begun) / i * (len(students) - i) / 60:.0f} min left" * (i < len(students))
-            print(f"{given.score:5g} of {given.max_score:g} points {now - start:5.0f} s{left}", flush=True)
-        grades = course / "grades"
-        grades.mkdir(exist_ok=True)
-        scores = marks(gradebook, lesson, ungraded, grades / f"{lesson}.csv")
-    for key in without + ungraded:
-        no_mark(course, lesson, key, found[key])
-    said = report(course, lesson, names, without, ungraded)
+    for i, key in enumerate(students, 1):
+        start = time.perf_counter()
+        print(f"{i:3} of {len(students)}  {key:24}", end="", flush=True)
+        try:
+            given, full = one(course, gradebook, lesson, key)
+            if (was := before.get(key, given)) != given:
+                remarks[key] = [f"was {was:g}, now {given:g}"]
+            if kept := best and given < was and found[key].before:
+                remarks[key] = [f"was {was:g}, now {given:g}; the better one counts"]
+                (course / "submitted" / key / lesson / f"{lesson}.ipynb").write_bytes(kept)
+                given, full = one(course, gradebook, lesson, key)
+        except Refused as reason:
+            print(f"not graded: {shown(str(reason))}")
+            remarks[key] = [f"not graded: {shown(str(reason))}"]
+            continue
+        now, said = time.perf_counter(), "".join(f" ({remark})" for remark in remarks.get(key, []))
+        left = f", {(now - begun) / i * (len(students) - i) / 60:.0f} min left" * (i < len(students))
+        print(f"{given:5g} of {full:g} points{said} {now - start:5.0f} s{left}", flush=True)
+    return remarks
+
+
+def one(course: Path, gradebook: Gradebook, lesson: str, key: str) -> tuple[float, float]:
+    """Grade one hand-in: its points, and how many there are."""
+    for converter in (Autograde, GenerateFeedback):
+        convert(converter, course, lesson, key)
+    gradebook.db.expire_all()
+    given = gradebook.find_submission(lesson, key)
+    return given.score, given.max_score
+
+
+def written(
+    course: Path,
+    gradebook: Gradebook,
+    lesson: str,
+    found: dict[str, Student],
+    listed: dict[str, Listed],
+    remarks: dict[str, list[str]],
+    names: bool,
+    comma: bool,
+) -> str:
+    """Write marks, report, pages and what goes to Moodle; the report, and where all that is."""
+    grades, scores = course / "grades", marks(course, gradebook, lesson)
+    grades.mkdir(exist_ok=True)
+    for key in found:
+        if key not in scores:
+            no_mark(course, lesson, key, found[key])
+    for key, more in looks(course, lesson).items():
+        remarks[key] = remarks.get(key, []) + more
+    table(course, gradebook, lesson, listed, scores, remarks, comma)
+    said = report(course, lesson, names, remarks)
     (grades / f"{lesson}-report.md").write_text(said, encoding="utf-8")
-    print(f"\n{said}\nmarks     {grades / lesson}.csv\nreport    {grades / lesson}-report.md")
-    print(f"feedback  {course / 'feedback'}/STUDENT/{lesson}/{lesson}.html")
-    for path in for_moodle(course, lesson, found, scores, listed):
-        print(f"Moodle    {path}")
+    lines = [said, f"marks     {grades / lesson}.csv", f"report    {grades / lesson}-report.md"]
+    lines.append(f"feedback  {course / 'feedback'}/STUDENT/{lesson}/{lesson}.html")
+    return "\n".join(lines + [f"Moodle    {path}" for path in for_moodle(course, lesson, scores, listed)])
 
 
 def main() -> None:
@@ -125,6 +197,8 @@ def main() -> None:
     parser.add_argument("lesson", metavar="NUMBER", help="for example 04")
     parser.add_argument("handed_in", nargs="?", type=Path, metavar="HANDED_IN", help="a folder or a zip")
     parser.add_argument("--names", action="store_true", help="name the students in the report")
+    parser.add_argument("--best", action="store_true", help="if a second hand-in is worse, the first counts")
+    parser.add_argument("--comma", action="store_true", help="7,5 in the marks, as a German or French Excel reads them")
     parser.add_argument(
         "--roster", type=Path, metavar="FILE", help="a CSV file of the class, with a column `id`; kept for next time"
     )
@@ -132,7 +206,7 @@ def main() -> None:
     folder = given.handed_in and given.handed_in.resolve()
     try:
         with warnings.catch_warnings(action="ignore"):  # nbgrader's, of its own database
-            grade(given.course.resolve(), given.lesson, folder, given.names, given.roster)
+            grade(given.course.resolve(), given.lesson, folder, given.names, given.roster, given.best, given.comma)
     except Refused as error:
         sys.exit(str(error))
 

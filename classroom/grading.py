@@ -1,5 +1,6 @@
 """What nbgrader does otherwise in this course: the student edition, partial credit, safe pages."""
 
+import ast
 import glob
 import json
 import re
@@ -23,9 +24,11 @@ from traitlets import Integer
 from traitlets.config import Config, PyFileConfigLoader
 
 from . import judge
+from .answers import asked
 from .judge import SHARES
 from .lessons import Refused, is_check, is_solution, read
 
+COUNTED = "counted"  # in the metadata of cells with the answers that counted
 CUT = "\n[... cut, it is too long ...]\n"
 LARGEST = 5 * 10**6  # characters of a page's cells
 HEADING = re.compile(r"^### (Exercise .+)$", re.M)
@@ -37,7 +40,7 @@ FOR_STUDENTS = """<details><summary>For students: set-up, points, handing in</su
 - **Run** all cells from the top, one after the other (Shift+Enter; *Run All* stops at the first exercise). Where a cell
   says `checks.predict`, put your guess in place of the dots before you run it.
 - **Write** your code in place of `raise NotImplementedError()`, in the cell above each check. Leave the checks as they
-  are, and run them as often as you like. What another cell computes isn't there when your answer is graded, only the
+  are, and run them as often as you like. Variables from other cells don't exist when your answer is graded, only the
   notebook's imports, functions, classes and constants. Compute the rest in the answer's own cell.
 - **Points** stand on each exercise's card: all of them if the check says *right*, half if it names your one mistake,
   a quarter if it names two, otherwise none. Predictions and *From memory* earn none.
@@ -79,6 +82,12 @@ class ForStudents(NbGraderPreprocessor):
         return notebook, resources
 
 
+def released(resources: Any, kind: str = "release") -> NotebookNode:
+    """The lesson as it was handed out, or its "source", of the course in which nbgrader works."""
+    lesson = resources["nbgrader"]["assignment"]
+    return read(Path(kind, lesson, f"{lesson}.ipynb"))
+
+
 class Marks(NbGraderPreprocessor):
     """Partial credit: a check's words, and its points as the number that nbgrader takes for the grade.
 
@@ -89,15 +98,20 @@ class Marks(NbGraderPreprocessor):
 
     def preprocess(self, notebook: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
         code = [cell for cell in notebook.cells if cell.cell_type == "code"]
-        found = judge.verdicts(code, self.limit)
+        found = judge.verdicts(code, self.limit, released(resources).cells)
         for cell in code:
             cell.outputs, cell.execution_count = [], None
+        for verdict in found.values():
+            if verdict.cell is not None:
+                code[verdict.cell].metadata[COUNTED] = True
         for cell in filter(is_check, code):
-            verdict, full = found[judge.asked(cell.source)[0]], cell.metadata.nbgrader.points
+            verdict, full = found[asked(ast.parse(cell.source).body[0])[0]], cell.metadata.nbgrader.points
             points = SHARES[verdict.kind] * full
             shown = {"text/plain": f"{points:g}", "text/html": f"{points:g} of {full:g} points"}
             kept = {"verdict": verdict.kind, "sentences": [cut(sentence, 500) for sentence in verdict.sentences]}
-            text = textwrap.fill(cut(verdict.text, 5000), 85) + "\n"  # the page cuts longer lines
+            kept["look"] = verdict.look or ("empty" if verdict.kind == "empty" else "")
+            lines = [cut(verdict.text, 5000), *filter(None, [verdict.note])]
+            text = "\n".join(textwrap.fill(line, 85) for line in lines) + "\n"  # the page cuts longer lines
             cell.outputs = [
                 new_output("stream", text=text),
                 new_output("execute_result", shown, metadata=kept, execution_count=None),
@@ -106,17 +120,16 @@ class Marks(NbGraderPreprocessor):
 
 
 class OnlyExercises(NbGraderPreprocessor):
-    """The feedback page holds the title and what stands between the first exercise's heading and the last check."""
+    """The feedback page holds the title, all between the first exercise's heading and the last check, other answers."""
 
     def preprocess(self, notebook: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
-        lesson = resources["nbgrader"]["assignment"]
-        release, source = (
-            read(Path(kind, lesson, f"{lesson}.ipynb")) for kind in ("release", "source")
-        )  # of the course
+        release, source = released(resources), released(resources, "source")
         headings = {check.metadata.nbgrader.grade_id: heading for heading, _, check in exercises(release)}
         ours = {cell.source for cell in [*release.cells, *source.cells]}
         places = [i for i, cell in enumerate(notebook.cells) if is_check(cell) or HEADING.search(cell.source)]
-        notebook.cells = [notebook.cells[0], *notebook.cells[places[0] : places[-1] + 1]]
+        inside = range(places[0], places[-1] + 1)
+        shown = [cell for i, cell in enumerate(notebook.cells) if i in inside or cell.metadata.get(COUNTED)]
+        notebook.cells = [notebook.cells[0], *shown]
         with Gradebook(resources["nbgrader"]["db_url"]) as gradebook:  # the name as it was written
             known = gradebook.find_student(resources["nbgrader"]["student"])
             resources["nbgrader"]["name"] = known.last_name or known.id

@@ -1,5 +1,6 @@
 """What students hand in: whose file it is, whether it is the lesson, and where nbgrader looks for it."""
 
+import ast
 import itertools
 import os
 import time
@@ -10,11 +11,14 @@ from pathlib import Path
 
 import nbformat
 from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell
 
 from .grading import exercises
 from .lessons import Refused, is_check, read, title
-from .names import Listed, free, on_roster, student_of
+from .looks import MOVED, body
+from .names import MOODLE, Listed, free, owners, student_of
 
+MOODLE_FILE = "moodle.txt"  # beside a hand-in: the name of the folder in which Moodle gave it to us
 LARGEST = 40_000_000  # bytes; the edition in one file has 13 MB
 
 
@@ -25,7 +29,8 @@ class Student:
     name: str
     folder: str
     files: list[tuple[float, Path, NotebookNode]] = field(default_factory=list)
-    passed_over: list[str] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
+    before: bytes | None = None  # the hand-in that these files replace
 
 
 def grade_id(cell: NotebookNode) -> str | None:
@@ -87,6 +92,13 @@ def handed_in(path: Path, release: NotebookNode) -> NotebookNode:
         if check := answers.pop(grade_id(cell), None):
             notebook.cells.insert(notebook.cells.index(cell) + 1, check)
     notebook.cells += answers.values()
+    given = {grade_id(check): check.source for check in checks}
+    for cell in filter(is_check, [*notebook.cells]):  # what else is in a check's cell goes into one above it
+        rest = [one for one in body(cell.source) if ast.unparse(one) != given[grade_id(cell)]]
+        if rest or (cell.source.strip() and not body(cell.source)):
+            moved = new_code_cell(f"{cell.source}\n{MOVED}")
+            notebook.cells.insert(notebook.cells.index(cell), moved)
+        cell.source = given[grade_id(cell)]
     return notebook
 
 
@@ -120,45 +132,74 @@ def files(folder: Path, room: Path, deep: int = 2) -> Iterator[tuple[Path, Path 
         yield where, path
 
 
+def arrived(
+    folder: Path, lesson: str, known: dict[str, str], room: Path, again: bool
+) -> Iterator[tuple[Path, Path | Refused, str, str]]:
+    """Each file that came, as `files` gives them, with the name of its student's folder and the student's name."""
+    for where, path in files(folder, room):
+        try:
+            if not again:
+                yield where, path, *student_of(where, lesson)
+            elif where.parts[1:] == (lesson, f"{lesson}.ipynb"):
+                yield where, path, where.parts[0], known.get(where.parts[0], where.parts[0])
+        except Refused as reason:
+            print(f"{shown(str(where))}: {reason}; skipped")
+
+
 def place(
     course: Path, lesson: str, folder: Path, known: dict[str, str], listed: dict[str, Listed], room: Path
 ) -> dict[str, Student]:
-    """Put each student's newest hand-in where nbgrader looks for it; say what was passed over.
+    """Put each student's newest hand-in where nbgrader looks for it; say what was skipped.
 
     By the name of their folder all who sent files; those without `files` sent none that is a hand-in. `known` has the
     names of those who are in the gradebook, `listed` those on the roster; in `room`, an empty folder, zips are opened.
     """
     release = read(course / "release" / lesson / f"{lesson}.ipynb")
-    again, found, whose = folder == course / "submitted", {}, {}
-    for where, path in files(folder, room):
-        if again and where.parts[1:] != (lesson, f"{lesson}.ipynb"):
-            continue
-        student = None
+    again, found = folder == course / "submitted", {}
+    came = [*arrived(folder, lesson, known, room, again)]
+    people = {(key, name): number_in(where.parts[0]) for where, _, key, name in came}
+    numbers = {key: number_in(name) for key, name in moodle_folders(course, lesson).items()}
+    own, unclear = ({}, {}) if again else owners(people, listed, numbers)
+    for one, both in unclear.items():
+        names = ", ".join(shown(where.parts[0]) for where, _, *who in came if (*who,) in both)
+        why = f"the roster has one {listed[one].name}, and more have handed in"
+        print(f"{names}: {why}. Write {one} in place of the name")
+    for where, path, key, name in came:
+        if one := own.get((key, name)):
+            key, name = one, listed[one].name
+        elif not again:
+            key = free(key, name, known)
+        known[key] = name
+        student = found.setdefault(key, Student(name, where.parts[0]))  # known now, even with nothing to grade
         try:
-            key, name = student_of(where, lesson)
-            if again:
-                key, name = where.parts[0], known.get(where.parts[0], where.parts[0])
-            elif own := on_roster(key, name, listed, whose):
-                key, name = own, listed[own].name
-            else:
-                key = free(key, name, known)
-            known[key] = name
-            student = found.setdefault(key, Student(name, where.parts[0]))  # known now, even with nothing to grade
             if isinstance(path, Refused):
                 raise path
             student.files.append((path.lstat().st_mtime, where, handed_in(path, release)))
         except Refused as reason:
-            print(f"{shown(str(where))}: {reason}; passed over")
-            if student:
-                student.passed_over.append(f"{shown(where.name)}: {reason}")
+            print(f"{shown(str(where))}: {reason}; skipped")
+            student.skipped.append(f"{shown(where.name)}: {reason}")
     for key, student in sorted(found.items()):
+        target = course / "submitted" / key / lesson
+        target.mkdir(parents=True, exist_ok=True)
+        if number_in(student.folder):
+            (target / MOODLE_FILE).write_text(student.folder, encoding="utf-8")
         if not student.files:
             print(f"{key}: nothing to grade")
             continue
         _, where, notebook = max(student.files, key=lambda file: file[0])
         if len(student.files) > 1:
             print(f"{key}: {len(student.files)} files; the newest counts, {shown(str(where))}")
-        target = course / "submitted" / key / lesson
-        target.mkdir(parents=True, exist_ok=True)
-        nbformat.write(notebook, target / f"{lesson}.ipynb")
+        path = target / f"{lesson}.ipynb"
+        student.before = path.read_bytes() if path.is_file() else None
+        nbformat.write(notebook, path)
     return dict(sorted(found.items()))
+
+
+def number_in(folder: str) -> str:
+    """The participant's number that Moodle has written into a folder's name, or nothing."""
+    return number[1] if (number := MOODLE.search(folder)) else ""
+
+
+def moodle_folders(course: Path, lesson: str) -> dict[str, str]:
+    """By student: the name of the folder in which Moodle gave us a hand-in of this lesson, the last time it did."""
+    return {path.parts[-3]: path.read_text("utf-8") for path in course.glob(f"submitted/*/{lesson}/{MOODLE_FILE}")}

@@ -8,6 +8,7 @@ import re
 import shutil
 import tempfile
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,57 +19,91 @@ from vit_tutorial.checks import EXERCISES, describe
 from vit_tutorial.checks.compare import level
 from vit_tutorial.checks.observe import Fact
 
-from . import sandbox
+from . import looks, sandbox
 from .answers import value_of
-from .lessons import Refused, is_check, is_solution
+from .lessons import Refused
 
 MOST = 20_000_000  # bytes of facts
 START = 30  # seconds in which a slow machine has imported PyTorch
 SHARES = {"right": 1, "one mistake named": 1 / 2, "two named": 1 / 4, "described": 0, "empty": 0, "stopped": 0}
 DIED = "Your code ended the process that tried it: too much memory?"
 BUSY = "this machine was too busy, or the code waits for something; run the command again"
-ALONE = """What another cell computes is not there when your answer is graded, only your notebook's imports, functions,
-classes and constants. Compute it in the answer's own cell."""
+NOTHING = ("nothing is written yet", "nothing is mended yet")
+ALONE = """Variables from other cells don't exist when this is graded, only your notebook's imports, functions, classes
+and constants. Compute them in the answer's own cell."""
 
 
 class Verdict(NamedTuple):
-    """One of SHARES' kinds, the words for the student, and the sentences that the class report counts."""
+    """One of SHARES' kinds, the words for the student, and the sentences that the class report counts.
+
+    If the answer was not in its own cell alone, `look` says so to the teacher, and `note` to the student; `cell` is the
+    place of what counted among the code cells.
+    """
 
     kind: str
     text: str
     sentences: list[str]
+    look: str = ""
+    note: str = ""
+    cell: int | None = None
 
 
-def verdicts(cells: list[NotebookNode], limit: float) -> dict[str, Verdict]:
-    """The verdict on each exercise in a notebook's code cells.
+def verdicts(cells: list[NotebookNode], limit: float, release: Sequence[NotebookNode] = ()) -> dict[str, Verdict]:
+    """The verdict on each exercise in a notebook's code cells; `release` are all cells as they were handed out.
 
     `limit` is for all that an answer does, in seconds of computing or sleeping. Points come from what was seen of an
     answer alone. Where that earns none, the check's words say more.
     """
-    who = dict(asked(cell.source) for cell in cells if is_check(cell))
-    alone, shown = seen(cells, limit, [*who]), {}
-    found = {name: verdict(name, who[name], said) for name, said in alone.items()}
-    if unclear := [
-        name for name, given in found.items() if not SHARES[given.kind] and not {"words", "unfit"} & {*alone[name]}
-    ]:
-        shown = seen(cells, limit, unclear, True)
-    return found | {name: verdict(name, who[name], alone[name], shown[name].get("words")) for name in unclear}
+    hand_in = looks.page(cells, release)
+    known = hand_in.first | hand_in.others
+    alone = seen(hand_in.steps, limit, [*hand_in.first])
+    found = {key: verdict(known[key], said) for key, said in alone.items()}
+    more = [key for key, look in hand_in.others.items() if found[look.exercise].kind != "right"]
+    alone |= seen(hand_in.steps, limit, more)
+    found |= {key: verdict(known[key], alone[key]) for key in more}
+    chosen = {}
+    for exercise in hand_in.first:
+        keys = [exercise, *(key for key in more if known[key].exercise == exercise)]
+        rank = {key: (SHARES[found[key].kind], known[key].meant and "unfit" not in alone[key]) for key in keys}
+        chosen[exercise] = max(keys, key=rank.get)
+    unclear = [
+        key
+        for key in chosen.values()
+        if found[key].kind in ("described", "stopped") and not {"words", "unfit"} & {*alone[key]}
+    ]
+    shown = seen(hand_in.steps, limit, unclear, True)
+    found |= {key: verdict(known[key], alone[key], shown[key].get("words")) for key in unclear}
+    given = {}
+    for exercise, key in chosen.items():
+        look, note = remark(known[key], hand_in)
+        given[exercise] = found[key]._replace(look=look, note=note, cell=known[key].cell)
+    return given
 
 
-def verdict(name: str, who: str, alone: dict, words: str | None = None) -> Verdict:
-    """From what was seen of an answer, which the notebook calls `who`, and the check's words."""
-    said, own = judge(name, alone), alone.get("words") or alone.get("unfit")
+def remark(counted: looks.Look, hand_in: looks.Page) -> tuple[str, str]:
+    """For the teacher why to look at an answer, and for the student where it was; nothing if all is in its place."""
+    who, where = hand_in.first[counted.exercise].who, counted.where or "in the answer's own cell"
+    if counted.cell is not None and (number := hand_in.twice.get(counted.exercise)):
+        return "two definitions", f"Note: your notebook defines `{who}` in {number} ways. The one {where} counted."
+    if counted.where:
+        return "answer elsewhere", f"Note: your answer was found {where}. Please write it in the cell above the check."
+    return "", ""
+
+
+def verdict(look: looks.Look, alone: dict, words: str | None = None) -> Verdict:
+    """From what was seen of an answer, and the check's words."""
+    said, own, who = judge(look.exercise, alone), alone.get("words") or alone.get("unfit"), look.who
     if said == "":
-        return Verdict("right", f"{who}: right, on {len(EXERCISES[name].cases)} cases", [])
-    kind, named = kind_of(said, name) if said else ("stopped", [])
+        return Verdict("right", f"{who}: right, on {len(EXERCISES[look.exercise].cases)} cases", [])
+    kind, named = kind_of(said, look.exercise) if said else ("stopped", [])
     if SHARES[kind]:
         return Verdict(kind, f"{who}: {said}", named)
     text = str(own or words or said or DIED)
-    if "nothing is written yet" in text or "nothing is mended yet" in text:
+    if kind == "empty" or any(nothing in text for nothing in NOTHING):
         kind = "empty"
     elif "your code stopped" in text or kind == "stopped":
         kind = "stopped"
-        text += f" {ALONE}" * ("NameError" in text)
+        text = f"{text.removesuffix('.')}. {ALONE}" if "NameError" in text else text
     return Verdict(kind, text, [text.removeprefix(f"{who}: ")])
 
 
@@ -77,6 +112,8 @@ def kind_of(said: str, exercise: str) -> tuple[str, list[str]]:
     known = {edit.sentence for edit in EXERCISES[exercise].edits}
     parts = re.split(r"(?: |^)\(\d\) | Or: | And: ", said) if said not in known else [said]
     named = [part for part in parts if part in known]
+    if any(part.startswith(NOTHING) for part in named):  # a bug hunt's code as it was, perhaps under another name
+        return "empty", named
     return "one mistake named" if said in known else "two named" if named else "described", named
 
 
@@ -102,36 +139,32 @@ def masked() -> tempfile.TemporaryDirectory:
     return folder
 
 
-def asked(check: str) -> tuple[str, str]:
-    """The exercise and the answer's name in a check cell."""
-    call = ast.parse(check).body[0].value
-    return call.func.attr, ast.unparse(call.args[0])
-
-
-def seen(cells: list[NotebookNode], limit: float, names: list[str], words: bool = False) -> dict[str, dict]:
-    """By exercise of `names`, what is seen of the answers in code cells, or the `words` that the checks say to them.
+def seen(steps: list, limit: float, keys: list[str], words: bool = False) -> dict[str, dict]:
+    """By key, those of a page's `steps` in `keys`: what is seen of the answers, or the `words` that the checks say.
 
     Raises Refused where the machine was too busy to tell.
     """
-    steps = [[cell.source, is_solution(cell), *(asked(cell.source) if is_check(cell) else ("", ""))] for cell in cells]
-    exercises = [EXERCISES[name] for name in names]
-    left = {e.name: [[*e.wanted(i).items()] for i in range(len(e.cases) * e.is_class)] for e in exercises}
+    left = {}
+    for key, name, _ in (look for *_, behind in steps for look in behind if look[0] in keys):
+        left[key] = [
+            [*EXERCISES[name].wanted(i).items()] for i in range(len(EXERCISES[name].cases) * EXERCISES[name].is_class)
+        ]
     found: dict[str, dict] = {}
     while left:
-        given = json.dumps({"cells": steps, "wanted": left, "words": words}).encode()
+        given = json.dumps({"steps": steps, "wanted": left, "words": words}).encode()
         lessons = sandbox.LESSONS if words else Path(masked().name)
         lines, ended = sandbox.run("answers", given, START + limit, MOST, lessons)
         for line in lines.splitlines():
             with contextlib.suppress(Exception):  # an answer may say anything in between
                 said = json.loads(line)
-                left.pop(said["exercise"])
-                found[said["exercise"]] = said
+                left.pop(said["key"])
+                found[said["key"]] = said
         if left and ended == "busy":
             raise Refused(BUSY)
         if left:  # the next one does not end, or ends all
-            left.pop(name := next(iter(left)))
+            left.pop(key := next(iter(left)))
             endless = f"Your code did not finish in {limit:g} seconds: an endless loop?"
-            found[name] = {"words": endless if ended == "over" else DIED}
+            found[key] = {"words": endless if ended == "over" else DIED}
     return found
 
 

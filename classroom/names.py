@@ -60,7 +60,9 @@ def roster(path: Path) -> dict[str, Listed]:
     """
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
+        raise Refused(f"--roster {path}: expected UTF-8, got other bytes; in Excel, save it as `CSV UTF-8`") from error
+    except OSError as error:
         raise Refused(f"--roster {path}: cannot be read as text ({type(error).__name__})") from error
     rows = csv.DictReader(lines, delimiter=";" if lines and ";" in lines[0] else ",")
     if "id" not in (rows.fieldnames or []):
@@ -86,12 +88,35 @@ def spellings(name: str) -> tuple[str, str, str]:
     return " ".join(words), bare, " ".join(sorted(re.sub(r"([aou])e", r"\1", bare).split()))
 
 
-def on_roster(key: str, name: str, listed: dict[str, Listed], whose: dict[str, str]) -> str | None:
-    """The folder of a student on the roster: the key itself, or of the one whose name it is, in the closest spelling.
-
-    `whose` remembers whose each is already: of two students with one name, the second is a stranger.
-    """
-    same = [one for one in listed if one.casefold() == key.casefold()]
+def fitting(key: str, name: str, listed: dict[str, Listed]) -> tuple[str | None, bool]:
+    """Whose id on the roster a hand-in has, or else whose name, in the closest spelling; and whether it is the id."""
+    ids = {key.casefold(), as_folder(name).casefold()}
+    if same := [one for one in listed if one.casefold() in ids]:
+        return same[0], True
     for level in range(3):
         same = same or [one for one, known in listed.items() if spellings(known.name)[level] == spellings(name)[level]]
-    return same[0] if len(same) == 1 and whose.setdefault(same[0], key) == key else None
+    return (same[0] if len(same) == 1 else None), False
+
+
+def owners(
+    people: dict[tuple[str, str], str], listed: dict[str, Listed], numbers: dict[str, str]
+) -> tuple[dict[tuple[str, str], str], dict[str, list[tuple[str, str]]]]:
+    """Who on the roster each hand-in belongs to; and by those whose they might be, the hand-ins that stay strangers'.
+
+    `people` are folder names and names of who handed in, with Moodle's numbers; `numbers` those that somebody on the
+    roster had before. Of two with one name neither is taken for the one on the roster, unless id or number says so.
+    """
+    fits: dict[str, dict[tuple[str, str] | None, bool]] = {}
+    for (key, name), number in people.items():
+        own, sure = fitting(key, name, listed)
+        if own:
+            fits.setdefault(own, {})[key, name] = sure or bool(number and number == numbers.get(own))
+            if number and numbers.get(own, number) != number:
+                fits[own][None] = True  # who had it before
+    found, unclear = {}, {}
+    for own, keys in fits.items():
+        clear = [key for key, sure in keys.items() if sure] or [*keys] * (len(keys) == 1)
+        found |= dict.fromkeys(filter(None, clear), own)
+        if rest := [key for key in keys if key not in clear]:
+            unclear[own] = rest
+    return found, unclear

@@ -10,39 +10,71 @@ import zipfile
 from collections import Counter, defaultdict
 from html import escape
 from pathlib import Path
+from typing import Any
 
 from nbgrader.api import Gradebook
 
 from vit_tutorial.checks import EXERCISES
 
 from .grading import exercises
-from .hand_ins import Student, shown
+from .hand_ins import Student, moodle_folders, shown
 from .judge import SHARES
 from .lessons import read, title
 from .names import MOODLE, Listed
 from .setup import sheet as page_of
 
 COLUMNS = """*Right* earns all points, *one mistake named* half, *two named* a quarter (or one, and something else is
-wrong). *Described*: wrong, by no mistake that the check knows. *Empty*: nothing was written. *Stopped*: an error."""
+wrong). *Described*: wrong, by no mistake that the check knows. *Empty*: nothing was written, or nothing fixed.
+*Stopped*: an error."""
 
 
-def sheet(path: Path, head: list[str], rows: list[list]) -> None:
-    """A CSV file in which no name is a formula for a spreadsheet."""
-    rows = [[re.sub(r"^(?=[=+\-@\t\r])", "'", x) if isinstance(x, str) else x for x in row] for row in rows]
-    with open(path, "w", encoding="utf-8", newline="") as file:
-        csv.writer(file).writerows([head, *rows])
+def sheet(path: Path, head: list[str], rows: list[list], comma: bool = False) -> None:
+    """A CSV file that Excel opens, in which no name is a formula; numbers with a `comma` have semicolons between."""
+
+    def cell(x: Any) -> Any:
+        if isinstance(x, float) and comma:
+            return f"{x}".replace(".", ",")
+        return re.sub(r"^(?=[=+\-@\t\r])", "'", x) if isinstance(x, str) else x
+
+    with open(path, "w", encoding="utf-8-sig", newline="") as file:
+        csv.writer(file, delimiter=";" if comma else ",").writerows([head, *([*map(cell, row)] for row in rows)])
 
 
-def marks(gradebook: Gradebook, lesson: str, ungraded: list[str], path: Path) -> dict[str, float]:
-    """Marks by the names of folders, and their file, blank for who has none; nbgrader's own exporter writes 0."""
-    full = gradebook.find_assignment(lesson).max_score
-    handed_in = gradebook.assignment_submissions(lesson)
-    given = {found.student.id: max(0.0, found.score - (found.late_submission_penalty or 0)) for found in handed_in}
-    for key in ungraded:  # what the gradebook has is of an earlier hand-in, or of none
-        given.pop(key, None)
-    rows = [[lesson, s.lms_user_id or s.id, s.last_name or "", given.get(s.id, ""), full] for s in gradebook.students]
-    sheet(path, ["assignment", "student_id", "last_name", "score", "max_score"], rows)
-    return given
+def marks(course: Path, gradebook: Gradebook, lesson: str) -> dict[str, float]:
+    """Points by the names of folders, of those whose grading was not broken off."""
+    whole = {path.parts[-3] for path in course.glob(f"autograded/*/{lesson}/{lesson}.ipynb") if verdicts(path)}
+    found = [given for given in gradebook.assignment_submissions(lesson) if given.student.id in whole]
+    return {given.student.id: max(0.0, given.score - (given.late_submission_penalty or 0)) for given in found}
+
+
+def table(
+    course: Path,
+    gradebook: Gradebook,
+    lesson: str,
+    listed: dict[str, Listed],
+    scores: dict[str, float],
+    remarks: dict[str, list[str]],
+    comma: bool,
+) -> None:
+    """All on the roster and all who handed in, blank for who has no mark: nbgrader's own exporter writes 0."""
+    full, rows = float(gradebook.find_assignment(lesson).max_score), []
+    for s in gradebook.students:
+        if s.id in listed or (course / "feedback" / s.id / lesson).is_dir():
+            said = "; ".join(remarks.get(s.id, []))
+            rows.append([lesson, s.lms_user_id or s.id, s.last_name or "", scores.get(s.id, ""), full, said])
+    head = ["assignment", "student_id", "last_name", "score", "max_score", "look_at"]
+    sheet(course / "grades" / f"{lesson}.csv", head, rows, comma)
+
+
+def looks(course: Path, lesson: str) -> dict[str, list[str]]:
+    """By student, what a person should look at in the answers, such as "Exercise 1: two definitions"."""
+    found, all_of_them = defaultdict(list), exercises(read(course / "release" / lesson / f"{lesson}.ipynb"))
+    for path in sorted(course.glob(f"autograded/*/{lesson}/{lesson}.ipynb")):
+        known = verdicts(path)
+        for heading, _, check in all_of_them if known else ():
+            if look := known[check.metadata.nbgrader.grade_id].get("look"):
+                found[path.parts[-3]].append(f"{heading.partition(' ·')[0]}: {look}")
+    return found
 
 
 def verdicts(autograded: Path) -> dict[str, dict]:
@@ -57,11 +89,8 @@ def words(text: str) -> str:
     return re.sub(r"([<\[])", r"\\\1", shown(text))
 
 
-def report(course: Path, lesson: str, names: bool, without: list[str], ungraded: list[str]) -> str:
-    """In Markdown; with the students' names behind each mistake only on demand.
-
-    `without` are those whose files were none, `ungraded` those whose grading was broken off.
-    """
+def report(course: Path, lesson: str, names: bool, remarks: dict[str, list[str]]) -> str:
+    """In Markdown; with the students' names behind each mistake, and behind what to look at, only on demand."""
     graded = sorted(course.glob(f"autograded/*/{lesson}/{lesson}.ipynb"))
     given = {path.parts[-3]: seen for path in graded if (seen := verdicts(path))}
     release = read(course / "release" / lesson / f"{lesson}.ipynb")
@@ -86,21 +115,20 @@ def report(course: Path, lesson: str, names: bool, without: list[str], ungraded:
         ]
         mistakes += ["", f"## {heading}", "", *lines] if lines else []
     rows += ["", COLUMNS]
-    no_marks = (
-        ("Nothing to grade", without, "files that are no hand-in of this lesson"),
-        ("Not graded", ungraded, "grading was broken off; run the command again"),
-    )
-    for heading, students, why in no_marks:
-        if students:
-            who = f" ({', '.join(students)})" * names
-            mistakes += ["", f"## {heading}", "", f"- {len(students)} × {why}{who}"]
+    look = defaultdict(list)
+    for student, said in sorted(remarks.items()):
+        for remark in said:
+            look["worse or better than before" if remark.startswith("was ") else remark].append(student)
+    if look:
+        mistakes += ["", "## Look at these yourself", "", f"Who: the column `look_at` in `{lesson}.csv`.", ""]
+        mistakes += [f"- {len(who)} × {why}" + f" ({', '.join(who)})" * names for why, who in sorted(look.items())]
     return "\n".join([*rows, *mistakes, ""])
 
 
 def no_mark(course: Path, lesson: str, key: str, student: Student) -> None:
     """The feedback page of a student without a mark: that it will come, or why no file was a hand-in."""
     heading = title(read(course / "release" / lesson / f"{lesson}.ipynb"))
-    reasons = "".join(f"<li>{escape(reason)}</li>" for reason in student.passed_over)
+    reasons = "".join(f"<li>{escape(reason)}</li>" for reason in student.skipped)
     why = f""", because nothing that you handed in could be graded.</p>
 <ul>{reasons}</ul>
 <p>Please hand in the notebook itself, the file that ends in <code>.ipynb</code>, saved, as one file."""
@@ -112,25 +140,26 @@ def no_mark(course: Path, lesson: str, key: str, student: Student) -> None:
     page.write_text(page_of(escape(heading), body), "utf-8")
 
 
-def for_moodle(
-    course: Path, lesson: str, found: dict[str, Student], scores: dict[str, float], listed: dict[str, Listed]
-) -> list[Path]:
-    """If hand-ins came from Moodle: its grading worksheet, and its feedback files in one zip.
+def for_moodle(course: Path, lesson: str, scores: dict[str, float], listed: dict[str, Listed]) -> list[Path]:
+    """For all whose hand-ins came from Moodle, now or before: its grading worksheet, and its feedback files in one zip.
 
     Moodle knows a student by the number in the folder's name, in both. Of a team it is the group's, and would be taken
     for a stranger's: who is not on the roster is left out, where there is one.
     """
-    numbers = {key: known[1] for key, student in found.items() if (known := MOODLE.search(student.folder))}
-    if numbers and not listed:
+    folders = moodle_folders(course, lesson)
+    if folders and not listed:
         print("Moodle's numbers are taken as students'. If they handed in as teams, they are not: use --roster")
-    numbers = {key: number for key, number in numbers.items() if key in listed or not listed}
-    pages = {key: page for key in numbers if (page := course / "feedback" / key / lesson / f"{lesson}.html").is_file()}
-    if not numbers:
+    folders = {key: folder for key, folder in sorted(folders.items()) if key in listed or not listed}
+    if not folders:
         return []
     worksheet, feedback = (course / "grades" / f"{lesson}-moodle.{suffix}" for suffix in ("csv", "zip"))
-    rows = [[f"Participant {number}", found[key].name, scores.get(key, ""), ""] for key, number in numbers.items()]
-    sheet(worksheet, ["Identifier", "Full name", "Grade", "Last modified (grade)"], rows)
+    rows = []
     with zipfile.ZipFile(feedback, "w", zipfile.ZIP_DEFLATED) as packed:
-        for key, page in pages.items():
-            packed.write(page, f"{found[key].folder}/{lesson}-feedback.html")
+        for key, folder in folders.items():
+            name, number, *_ = MOODLE.split(folder)
+            rows.append([f"Participant {number}", name, scores.get(key, ""), ""])
+            page = course / "feedback" / key / lesson / f"{lesson}.html"
+            if page.is_file():
+                packed.write(page, f"{folder}/{lesson}-feedback.html")
+    sheet(worksheet, ["Identifier", "Full name", "Grade", "Last modified (grade)"], rows)
     return [worksheet, feedback]

@@ -126,9 +126,9 @@ def test_what_rounds_to_zero_counts_as_zero_where_the_entry_says_so(capsys):
 
 
 def test_several_values_for_one_number_are_counted(capsys):
-    for guess in ((1, 461), (1, 461, 0)):  # a decimal comma
+    for guess, more in (((1, 461), " Python writes decimals with a point, not a comma."), ((1, 461, 0), "")):
         checks.predict("two-softmaxes", *guess)
-        assert capsys.readouterr().out == f"The answer is a number; you gave {len(guess)} values.\n"
+        assert capsys.readouterr().out == f"The answer is a number; you gave {len(guess)} values.{more}\n"
 
 
 def test_names_are_unique_and_each_is_asked_for_by_one_lesson():

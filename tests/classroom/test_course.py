@@ -40,6 +40,18 @@ NAMED = ("[cls, registers", "[registers, cls")
 TWICE = ("tokens[:, -h * w :]  # (B, K+h*w, D) -> (B, h*w, D)", "tokens[:, : h * w].flip(1)")
 
 
+def elsewhere(lesson, stubs):
+    """Each right answer in another place: below its check, in place of the faulty class, in the check's cell."""
+    one, two, three = (cell.source for cell in lesson.cells if is_solution(cell))
+    for cell, stub in zip(filter(is_solution, lesson.cells), filter(is_solution, stubs.cells), strict=True):
+        cell.source = stub.source
+    (faulty,) = (cell for cell in lesson.cells if "class WarmStart" in cell.source)
+    faulty.source = "%%time\n" + two.replace("MyWarmStart", "WarmStart")
+    first, _, last = filter(is_check, lesson.cells)
+    last.source = f"{three}\n{last.source}"
+    lesson.cells.insert(lesson.cells.index(first) + 1, new_code_cell(one))
+
+
 @pytest.fixture(scope="module")
 def graded(room):
     folder = room / "handed in"
@@ -60,6 +72,7 @@ def graded(room):
         older: read(room / "course" / "release" / LESSON / f"{LESSON}.ipynb"),
     }
     next(filter(is_check, files["hugo/hugo.ipynb"].cells)).metadata.nbgrader.schema_version = 99
+    elsewhere(files["hugo/hugo.ipynb"], stubs=files["cleo/homework.ipynb"])
     for name, lesson in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(nbformat.v4.writes(lesson), encoding="utf-8")
@@ -82,7 +95,7 @@ def graded(room):
 
 
 def test_marks_have_the_name_as_it_was_written(graded):
-    with open(graded[0] / "grades" / f"{LESSON}.csv") as file:
+    with open(graded[0] / "grades" / f"{LESSON}.csv", encoding="utf-8-sig") as file:
         named = {row["student_id"]: row["last_name"] for row in csv.DictReader(file)}
     assert named["Anna_A_77"] == "Anna A" and named["Bo_1"] == named["Bo_2"] == "Bo" and not named["cleo"]
 
@@ -99,9 +112,9 @@ def test_marks(graded):
 
 def test_what_is_passed_over_is_said(graded):
     lines = graded[1].splitlines()
-    assert f"emil/{LESSON}.ipynb: a notebook that is damaged; passed over" in lines
-    assert "paul/answers.pdf: not a notebook (.pdf); passed over" in lines
-    assert f"gina/{LESSON}.ipynb: a notebook, but not 02 · A token that belongs to no patch; passed over" in lines
+    assert f"emil/{LESSON}.ipynb: a notebook that is damaged; skipped" in lines
+    assert "paul/answers.pdf: not a notebook (.pdf); skipped" in lines
+    assert f"gina/{LESSON}.ipynb: a notebook, but not 02 · A token that belongs to no patch; skipped" in lines
     assert {f"{name}: nothing to grade" for name in ("emil", "gina", "paul")} <= {*lines}
     assert re.search(r"^ +1 of 8  \S+ +[\d.]+ of 7 points +\d+ s, \d+ min left$", graded[1], re.M)
     assert f"Anna_A_77: 2 files; the newest counts, Anna A_77_assignsubmission_file_/Copy of {LESSON}.ipynb" in lines
@@ -129,6 +142,19 @@ def test_feedback_names_the_mistakes_and_the_points(graded):
     assert "Exercise 3" in said["Anna_A_77"] and "From memory" not in said["Anna_A_77"]  # the exercises alone
 
 
+def test_a_right_answer_counts_wherever_it_is(graded):
+    said = words(page(graded[0], "hugo"))
+    assert "hugo: 7 of 7 points" in said
+    for where in ("in a cell below the check", "in `WarmStart`, which you changed in place", "in the check's cell"):
+        assert f"Note: your answer was found {where}. Please write it in the cell above the check." in said
+    assert "(this was in the check's cell)" in said and "nothing is written yet" not in said
+    with open(graded[0] / "grades" / f"{LESSON}.csv", encoding="utf-8-sig") as file:
+        look = {row["student_id"]: row["look_at"] for row in csv.DictReader(file)}
+    assert look["hugo"] == "; ".join(f"Exercise {n}: answer elsewhere" for n in (1, 2, 3))
+    assert look["cleo"] == "; ".join(f"Exercise {n}: empty" for n in (1, 2, 3)) and look["bert"] == ""
+    assert look["emil"] == "nothing to grade"
+
+
 def test_who_sent_nothing_that_could_be_graded_gets_a_page_that_says_why(graded):
     emil, gina = (words(page(graded[0], name)) for name in ("emil", "gina"))
     assert "emil: no mark yet" in emil and f"{LESSON}.ipynb: a notebook that is damaged" in emil
@@ -136,7 +162,7 @@ def test_who_sent_nothing_that_could_be_graded_gets_a_page_that_says_why(graded)
 
 
 def test_what_came_from_moodle_goes_back_to_it(graded):
-    with open(graded[0] / "grades" / f"{LESSON}-moodle.csv", encoding="utf-8", newline="") as file:
+    with open(graded[0] / "grades" / f"{LESSON}-moodle.csv", encoding="utf-8-sig", newline="") as file:
         rows = {row["Identifier"]: (row["Full name"], float(row["Grade"])) for row in csv.DictReader(file)}
     assert rows == {"Participant 1": ("Bo", 7), "Participant 2": ("Bo", 0), "Participant 77": ("Anna A", 7)}
     with zipfile.ZipFile(graded[0] / "grades" / f"{LESSON}-moodle.zip") as packed:
@@ -166,10 +192,18 @@ def test_report_counts_students_and_names_nobody(graded):
     #        right, one, two, described, empty, stopped
     assert rows == [[4, 1, 0, 0, 2, 1], [6, 0, 0, 0, 2, 0], [4, 0, 1, 0, 2, 1]]
     assert not any(name in text for name in ("Anna", "bert", "Bo", "cleo", "finn", "emil"))
-    assert "## Nothing to grade\n\n- 3 × files that are no hand-in of this lesson" in text
+    look = text.partition("## Look at these yourself")[2]
+    assert "- 3 × nothing to grade\n" in look and "- 2 × Exercise 1: empty\n" in look
 
 
-def test_a_second_hand_in_replaces_the_first(graded, room, tmp_path, capsys):
+@pytest.fixture
+def quick(monkeypatch):
+    """All answers are right, and none is run."""
+    right = {name: judge.Verdict("right", "right, on 3 cases", []) for name in checks.EXERCISES}
+    monkeypatch.setattr(judge, "verdicts", lambda *_: right)
+
+
+def test_a_second_hand_in_replaces_the_first(graded, quick, room, tmp_path, capsys):
     lesson = solved(room)
     lesson.cells = [cell for cell in lesson.cells if not is_check(cell)]  # checks thrown away are put back
     nbformat.write(lesson, tmp_path / f"cleo_{LESSON}.ipynb")
@@ -240,48 +274,3 @@ def test_what_stops_nbgrader_is_said(graded, monkeypatch):
     monkeypatch.setattr(judge, "verdicts", lambda *_: {}["such"])
     with pytest.raises(Refused, match=r"02_cls_token: nbgrader stopped with KeyError: 'such'$"):
         convert(Autograde, graded[0], LESSON, "cleo")
-
-
-@pytest.mark.long
-def test_a_roster_names_who_sent_nothing_and_who_is_not_on_it(graded, room, tmp_path, capsys):
-    (tmp_path / "in").mkdir()
-    for name in (
-        "cleo_02",
-        f"z1_{LESSON}",
-        "Zoë Moos_77_assignsubmission_file_x",
-        "Zoë Moos_78_assignsubmission_file_x",
-    ):
-        nbformat.write(solved(room), tmp_path / "in" / f"{name}.ipynb")
-    rows = ["id;first_name;last_name;email", "bert;Bert;Bo;", "a1;Anna;A;", "z1;Zack;;", "z2;Zoë;Moos;", "z3;;;"]
-    (tmp_path / "class.csv").write_text("\n".join(rows), encoding="utf-8")
-    before = marks(graded[0])
-    grade(graded[0], "02", tmp_path / "in", listed=tmp_path / "class.csv")
-    assert marks(graded[0]) == before | {
-        "a1": before.pop("Anna_A_77"),
-        "cleo_02": 7,
-        "z1": 7,
-        "z2": 7,
-        "z3": None,
-        "Zoë_Moos_78": 7,
-    }
-    assert "not on the roster: Zoë_Moos_78, cleo_02\n" in capsys.readouterr().out  # a namesake is no second hand-in
-    with zipfile.ZipFile(graded[0] / "grades" / f"{LESSON}-moodle.zip") as packed:
-        assert {name.partition("/")[0] for name in packed.namelist()} >= {"Zoë Moos_77_assignsubmission_file_x.ipynb"}
-    with open(graded[0] / "grades" / f"{LESSON}-moodle.csv", encoding="utf-8", newline="") as file:
-        assert {row["Identifier"] for row in csv.DictReader(file)} == {"Participant 77"}  # 78 is a stranger, or a team
-    kept = graded[0] / "roster.csv"
-    grade(graded[0], "02", tmp_path / "in", listed=kept)
-    assert kept.read_bytes() == (tmp_path / "class.csv").read_bytes()
-    kept.unlink()
-
-
-def test_moodles_zip_is_taken_as_it_comes(graded, room, tmp_path):
-    with zipfile.ZipFile(tmp_path / "moodle.zip", "w") as packed:
-        packed.writestr("Uwe U_5_assignsubmission_file_/x.ipynb", nbformat.v4.writes(solved(room)))
-        packed.writestr("Vic V_6_assignsubmission_file_x.ipynb", nbformat.v4.writes(solved(room)))
-        packed.writestr("../../evil_02.ipynb", "x")
-    grade(graded[0], "02", tmp_path / "moodle.zip")
-    assert marks(graded[0])["Uwe_U_5"] == marks(graded[0])["Vic_V_6"] == 7
-    assert {path.name for path in tmp_path.iterdir()} == {"moodle.zip"}
-    with zipfile.ZipFile(graded[0] / "grades" / f"{LESSON}-moodle.zip") as packed:
-        assert {name.partition("/")[0] for name in packed.namelist()} >= {"Uwe U_5_assignsubmission_file_"}

@@ -10,6 +10,9 @@ from nbformat.v4 import new_code_cell
 from classroom import answers, judge, sandbox
 from classroom.grading import exercises
 from classroom.lessons import Refused, chosen, read
+from classroom.looks import page
+from tests.lessons.test_bug_hunts import FAULTY
+from vit_tutorial.checks import EXERCISES
 
 QUICK = [
     pytest.param(path, id=path.stem, marks=[pytest.mark.long] * (path.stem[:2] not in ("00", "14")))
@@ -22,8 +25,8 @@ def test_our_solutions_earn_all_points_in_every_lesson(path):
     lesson = read(path)
     found = exercises(lesson)
     assert len({heading for heading, *_ in found}) == len({id(card) for _, card, _ in found}) == len(found) >= 2
-    names = [judge.asked(check.source)[0] for *_, check in found]
-    seen = judge.seen([cell for cell in lesson.cells if cell.cell_type == "code"], 60, names)
+    names = [check.source.split("(")[0].removeprefix("checks.") for *_, check in found]
+    seen = judge.seen(page([cell for cell in lesson.cells if cell.cell_type == "code"]).steps, 60, names)
     assert {name: judge.judge(name, said) for name, said in seen.items()} == dict.fromkeys(seen, "")
 
 
@@ -44,8 +47,8 @@ def test_what_ipython_takes_is_taken():
 
 KINDS = [  # an answer to feature_map, the kind of its verdict, and what the student reads
     ("def feature_map(tokens, grid)\n    return tokens", "stopped", "SyntaxError: expected ':'"),
-    ("found = 1", "stopped", "NameError: name 'feature_map' is not defined What another cell computes"),
-    ("def feature_map(tokens, grid):\n    return tokens / scale", "stopped", "Compute it in the answer's own cell"),
+    ("found = 1", "stopped", "NameError: name 'feature_map' is not defined. Variables from other cells"),
+    ("def feature_map(tokens, grid):\n    return tokens / scale", "stopped", "Compute them in the answer's own cell"),
     ("def feature_map(tokens, grid):\n    raise NotImplementedError()", "empty", "nothing is written yet"),
     ("%%time\ndef feature_map(tokens, grid):\n    return tokens", "described", "feature_map: "),
     ("import os\ndef feature_map(tokens, grid):\n    os._exit(1)", "stopped", "Your code ended the process"),
@@ -58,6 +61,12 @@ def test_an_answer_without_points_hears_why(answer, kind, words):
     cells[0].metadata.nbgrader, cells[1].metadata.nbgrader = {"solution": True}, {"grade": True}
     verdict = judge.verdicts(cells, 20)["feature_map"]
     assert verdict.kind == kind and words in verdict.text
+
+
+@pytest.mark.parametrize("name", FAULTY)
+def test_a_bug_hunts_code_as_it_was_earns_nothing(name):
+    (said,) = {edit.sentence for edit in EXERCISES[name].edits if edit.sentence.startswith("nothing is mended yet")}
+    assert judge.kind_of(said, name) == ("empty", [said]) and judge.SHARES["empty"] == 0
 
 
 SPINS, SLEEPS = "while True: pass", "import time; time.sleep(60)"

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from classroom.lessons import Refused
-from classroom.names import as_folder, on_roster, roster, student_of
+from classroom.names import as_folder, fitting, owners, roster, student_of
 
 LESSON = "01_patchify"
 COPIES = [
@@ -40,24 +40,36 @@ def listed(tmp_path, *names):
 
 
 @pytest.mark.parametrize(
-    "name", [unicodedata.normalize("NFD", "Jürgen Müller"), "MÜLLER, Jürgen", "Juergen Mueller", "Jurgen Muller"]
-)
+    "name",
+    [
+        unicodedata.normalize("NFD", "Jürgen Müller"), "MÜLLER, Jürgen", "Müller, Jürgen", "Juergen Mueller",
+        "Jurgen Muller", unicodedata.normalize("NFD", "Müller, Jürgen") + "_7_assignsubmission_file_", "i0",
+        "i0_7_assignsubmission_file_",
+    ],
+)  # fmt: skip
 def test_a_name_in_another_spelling_is_found(tmp_path, name):
     found = student_of(Path(name, "x.ipynb"), LESSON)
-    assert on_roster(*found, listed(tmp_path, "Jürgen Müller", "Jürgen Maier"), {}) == "i0"
+    assert fitting(*found, listed(tmp_path, "Jürgen Müller", "Jürgen Maier"))[0] == "i0"
 
 
 def test_the_closest_spelling_counts_and_of_two_as_close_none(tmp_path):
     both = listed(tmp_path, "José Lee", "Jose Lee", "Lee Ann", "Ann Lee")
-    assert [on_roster("x", name, both, {}) for name in ("Jose Lee", "Ann Lee", "Lee, José", "Jôse Lee")] == [
+    assert [fitting("x", name, both)[0] for name in ("Jose Lee", "Ann Lee", "Lee, José", "Jôse Lee")] == [
         "i1", "i3", None, None,
     ]  # fmt: skip
-    whose = {}
-    assert [on_roster(key, "Ann Lee", both, whose) for key in ("Ann_Lee_7", "Ann_Lee_8", "Ann_Lee_7")] == [
-        "i3",
-        None,
-        "i3",
-    ]
+
+
+ANNA_7, ANNA_8 = ("Ann_Lee_7", "Ann Lee"), ("Ann_Lee_8", "Lee, Ann")
+
+
+def test_of_two_people_of_one_name_none_is_taken_for_the_one_on_the_roster(tmp_path):
+    one = listed(tmp_path, "Ann Lee", "Bo")
+    assert owners({ANNA_7: "7"}, one, {}) == ({ANNA_7: "i0"}, {})
+    assert owners({ANNA_7: "7", ANNA_8: "8"}, one, {}) == ({}, {"i0": [ANNA_7, ANNA_8]})
+    assert owners({ANNA_7: "7", ANNA_8: "8"}, one, {"i0": "8"}) == ({ANNA_8: "i0"}, {"i0": [ANNA_7]})
+    assert owners({ANNA_7: "7"}, one, {"i0": "8"}) == ({}, {"i0": [ANNA_7]})  # 8 handed in before
+    named = ("i0_7", "i0")  # by its id
+    assert owners({named: "7", ANNA_8: "8"}, one, {}) == ({named: "i0"}, {"i0": [ANNA_8]})
 
 
 def test_an_id_is_any_text_and_two_are_never_one(tmp_path):
@@ -70,3 +82,6 @@ def test_an_id_is_any_text_and_two_are_never_one(tmp_path):
         path.write_text("id,first_name\nSCT/2026/018,Bo\n" + more, encoding="utf-8")
         with pytest.raises(Refused, match=f"^--roster .*class.csv: .*{line}"):
             roster(path)
+    path.write_text("id,first_name\n1,Jürgen\n", encoding="cp1252")  # as a German Excel saves it
+    with pytest.raises(Refused, match="expected UTF-8, got other bytes; in Excel, save it as `CSV UTF-8`"):
+        roster(path)

@@ -3,6 +3,7 @@
 import base64
 import io
 import re
+import subprocess
 import sys
 import zipfile
 from pathlib import Path
@@ -57,6 +58,13 @@ def test_it_is_small_enough_to_be_opened_and_names_what_it_needs(number):
     packages = {name for _, name in needs(tree)}
     assert {"einops", "numpy", "safetensors", "matplotlib"} <= packages <= {*colab.HAS_NAMES}
     assert ("timm" in packages) == (number == "10")
+
+
+def test_no_lesson_needs_tqdm():
+    quiet = "import sys; sys.modules['tqdm'] = None; import vit_tutorial.checks\n"
+    quiet += "from vit_tutorial.train.processes import progress\nwith progress(2, 0, True) as step: step()"
+    subprocess.run([sys.executable, "-c", quiet], check=True)
+    assert "tqdm" not in {name for _, name in needs(code(read(LESSONS["08"])))}
 
 
 @pytest.mark.long

@@ -82,7 +82,7 @@ def stopped(error: Exception, exercise, answer: Callable) -> str:
     if isinstance(error, Unfit):
         return text
     if isinstance(error, NotImplementedError) and not text:
-        return "nothing is written yet: replace `raise NotImplementedError` by your code."
+        return "nothing is written yet: replace `raise NotImplementedError` with your code."
     names = {name for code in codes for name in code.co_names}
     words = {word for code in codes for constant in code.co_consts if isinstance(constant, tuple) for word in constant}
     hint = ""

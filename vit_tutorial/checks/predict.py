@@ -75,7 +75,8 @@ def predict(name: str, *guess: Any) -> None:
         print(f"Right. {entry.get('right', '')}".strip())
     elif not shaped and type(given) is not type(answer):
         yours = f"you gave {len(guess)} values" if several else f"yours is of type {type(guess).__name__}"
-        print(f"The answer is {kind(answer)}; {yours}.")
+        comma = several and is_number(answer) and [*map(type, given)] == [int, int]
+        print(f"The answer is {kind(answer)}; {yours}." + " Python writes decimals with a point, not a comma." * comma)
     else:
         print(reason(entry, given, within))
 

@@ -1,8 +1,9 @@
 """Lesson 13: the processes of a run: how they find each other, and what is said when one or its memory fails."""
 
+import importlib.util
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -128,3 +129,15 @@ def failures_named(model: ViT, images: Tensor, recipe: Recipe, world: int, kept:
         tries = "a smaller batch_size or more processes" + (" or bfloat16" if not recipe.bfloat16 else "")
         shared = f"{recipe.batch_size} over {world} processes" if world > 1 else recipe.batch_size
         raise MemoryError(f"batch_size: {shared} does not fit into memory: {needs}; try {tries}") from error
+
+
+@contextmanager
+def progress(total: int, begun: int, shown: bool) -> Iterator[Callable[[], object]]:
+    """A progress bar, moved on by each call of what comes back; without tqdm, which not every runtime has, none."""
+    if importlib.util.find_spec("tqdm") is None:
+        yield lambda: None
+        return
+    from tqdm import tqdm
+
+    with tqdm(total=total, initial=begun, unit="step", disable=not shown) as bar:
+        yield bar.update

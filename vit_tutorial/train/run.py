@@ -19,12 +19,11 @@ from filelock import FileLock, Timeout
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.optim import AdamW, Optimizer
-from tqdm import tqdm
 
 from .. import files
 from ..vit import ViT
 from .finetune import layer_groups
-from .processes import check_arguments, check_same, failures_named, join
+from .processes import check_arguments, check_same, failures_named, join, progress
 from .recipe import Recipe
 
 if TYPE_CHECKING:  # it takes seconds
@@ -104,8 +103,8 @@ def started(model: ViT, images: Tensor, labels: Tensor, recipe: Recipe, folder: 
                 if not (folder / name).is_file() or (folder / name).read_bytes() != text:
                     files.write(folder / name, text)
         steps = len(images) // recipe.batch_size
-        with tqdm(total=recipe.epochs * steps, initial=len(history) * steps, unit="step", disable=rank > 0) as bar:
-            optimizer.register_step_post_hook(lambda *_: bar.update())
+        with progress(recipe.epochs * steps, len(history) * steps, rank == 0) as step:
+            optimizer.register_step_post_hook(lambda *_: step())
             share = slice(rank, None, world)
             yield Run(model, prepared, optimizer, images, labels, recipe, accelerator, share, folder, facts, history)
         accelerator.wait_for_everyone()  # the last checkpoint is there before any process goes on
