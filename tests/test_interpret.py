@@ -131,7 +131,10 @@ def test_gradient_times_input_and_occlusion_are_exact_for_a_linear_model():
     best = model(images).argmax(1)
     expected = patchify((images + 0.7) * model.weight[best], 4).sum(-1).detach()
     torch.testing.assert_close(interpret.gradient_times_input(model, images, -0.7), expected, rtol=1e-4, atol=1e-4)
-    torch.testing.assert_close(interpret.occlusion(model, images, -0.7), expected, rtol=1e-4, atol=1e-4)
+    falls = interpret.occlusion(model, images, -0.7)  # of each class
+    torch.testing.assert_close(falls[torch.arange(5), :, best], expected, rtol=1e-4, atol=1e-4)
+    of_first = patchify((images + 0.7) * model.weight[0], 4).sum(-1).detach()
+    torch.testing.assert_close(falls[:, :, 0], of_first, rtol=1e-4, atol=1e-4)
     assert model.weight.grad is None and not images.requires_grad and model.training
 
 

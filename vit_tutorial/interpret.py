@@ -117,16 +117,14 @@ def gradient_times_input(model: ViT, images: Tensor, empty_value: float) -> Tens
 
 @torch.no_grad()
 def occlusion(model: ViT, images: Tensor, empty_value: float) -> Tensor:
-    """How far the predicted class's logit falls when a patch is emptied: (B, C, H, W) -> (B, h*w)."""
+    """How far each class's logit falls when a patch is emptied: (B, C, H, W) -> (B, h*w, K)."""
     images, falls = placed(model, images), []
     with eval_mode(model):
         logits = model(images)
-        best = logits.argmax(dim=1, keepdim=True)
         for patch in range(model.config.grid[0] * model.config.grid[1]):
             chosen = torch.full((len(images), 1), patch, device=images.device)
-            emptied = empty(images, chosen, model.config, empty_value)
-            falls.append((logits - model(emptied)).gather(1, best))
-    return torch.cat(falls, dim=1)
+            falls.append(logits - model(empty(images, chosen, model.config, empty_value)))
+    return torch.stack(falls, dim=1)
 
 
 def empty(images: Tensor, chosen: Tensor, config: ViTConfig, empty_value: float) -> Tensor:
