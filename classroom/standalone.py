@@ -60,8 +60,10 @@ def used(tree: ast.Module) -> list[Path]:
             names |= {path.relative_to(data.FOLDER).as_posix() for path in data.FOLDER.glob(f"mnist/{kind}-*")}
     if "real_block" in called:
         names.add("sam2_block7.safetensors")
-    if any(text.startswith("families/") for text in said):  # one or, by a loop, several of them
-        names |= {path.relative_to(data.FOLDER).as_posix() for path in data.FOLDER.glob("families/*")}
+    for folder in ("families", "others"):
+        if any(text.startswith(f"{folder}/") for text in said):  # one or, by a loop, several of them
+            there = (path for path in (data.FOLDER / folder).rglob("*") if path.is_file())
+            names |= {path.relative_to(data.FOLDER).as_posix() for path in there}
     for path in data.FOLDER.glob("photos/*"):
         if path.stem in said or "photos" in called:
             names.add(path.relative_to(data.FOLDER).as_posix())

@@ -39,6 +39,8 @@ def test_it_carries_the_package_and_just_its_data():
     assert shell <= carried(standalone(read(LESSONS["13"])))  # named by no cell: a program in a string reads
     families = {f"vit_tutorial/_data/families/{path.name}" for path in data.FOLDER.glob("families/*")}
     assert families and families <= carried(standalone(read(LESSONS["15"])))  # a loop puts their names together
+    others = {path for path in (data.FOLDER / "others").rglob("*") if path.is_file()}
+    assert others and others <= {*used(code(read(LESSONS["10"])))}  # what transformers opens is a folder
     assert "vit_tutorial/checks/fieldguide.md" in names  # lesson 14 shows it
     inside = {name.removeprefix("vit_tutorial/_data/") for name in names if "/_data/" in name}
     test = {"mnist/t10k-images-idx3-ubyte.gz", "mnist/t10k-labels-idx1-ubyte.gz"}
