@@ -18,7 +18,7 @@ from vit_tutorial import ViTConfig, data, plots, train, weights
 from vit_tutorial.train.__main__ import DIGITS
 
 SIZES = {"astronaut": (512, 512), "cat": (451, 300), "china": (640, 427), "coffee": (600, 400)}
-LICENCES = ("CC0", "public domain", "CC BY 2.0", "CC BY-SA 3.0", "CC BY 4.0", "Apache-2.0", "MIT")
+LICENCES = ("CC0", "public domain", "CC BY 2.0", "CC BY-SA 3.0", "CC BY 4.0", "Apache-2.0", "MIT", "GPL-2")
 SIZES |= {"flower": (640, 427), "rocket": (640, 427)}
 
 
@@ -39,7 +39,7 @@ def test_the_sums_cover_every_file_and_the_readme_names_each_with_its_licence():
     listed = dict(reversed(line.split()) for line in (data.FOLDER / "SHA256SUMS").read_text().splitlines())
     files = {p.relative_to(data.FOLDER).as_posix() for p in data.FOLDER.rglob("*") if p.is_file()}
     files = {name for name in files if not name.startswith("results/")}
-    assert files - {"README.md", "SHA256SUMS", "LICENSE-APACHE"} == set(listed)
+    assert files - {"README.md", "SHA256SUMS", "LICENSE-APACHE", "stamps/LICENSE-GPL-2"} == set(listed)
     readme = (data.FOLDER / "README.md").read_text()
     for name, recorded in listed.items():
         assert hashlib.sha256((data.FOLDER / name).read_bytes()).hexdigest() == recorded

@@ -5,15 +5,17 @@ import sys
 
 import pytest
 import torch
+from PIL import Image
 from sklearn.linear_model import LogisticRegression
 from timm.optim import param_groups_layer_decay
+from torchvision.transforms.functional import pil_to_tensor
 
 from tests.reference import with_noise
 from tests.weights.others import SMALL, changed, images_for, timm_model
 from vit_tutorial import ViT
 from vit_tutorial.interpret import inputs_of
 from vit_tutorial.train import Recipe, parameter_groups, train_step
-from vit_tutorial.train.finetune import layer_groups, probe
+from vit_tutorial.train.finetune import layer_groups, probe, read_folder
 from vit_tutorial.weights.dialects import TIMM, their_name
 
 
@@ -87,3 +89,45 @@ def test_each_layer_learns_at_its_own_rate():
     for name, share in shares.items():
         parameter = model.get_parameter(name)
         torch.testing.assert_close(before[name] - parameter, 1e-3 * share * parameter.grad, rtol=1e-6, atol=1e-12)
+
+
+def small(photo):
+    return pil_to_tensor(photo.resize((2, 2)))
+
+
+@pytest.fixture
+def album(tmp_path):
+    """A folder of two classes: a photo as PNG, transparent and deep inside one, another as JPEG; and hidden files."""
+    for name, mode in (("cat/old/tom.png", "RGBA"), ("dog/rex.jpg", "L"), ("dog/a.bmp", "RGB")):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        Image.new(mode, (20, 30)).save(tmp_path / name)
+    (tmp_path / "dog" / ".DS_Store").write_bytes(b"\0")
+    (tmp_path / ".git").mkdir()
+    return tmp_path
+
+
+def test_a_folder_is_read_by_class_in_order_upright_and_opaque(album):
+    images, labels, classes = read_folder(album, small)
+    assert classes == ["cat", "dog"] and labels.tolist() == [0, 1, 1]
+    assert images[0].eq(255).all() and images[1:].eq(0).all()  # on white where it is transparent
+    assert read_folder(str(album), small)[2] == classes
+
+
+def test_a_photo_that_is_none_and_a_class_that_lacks_are_named(album):
+    for content in (b"ftypheic", b"", (album / "cat/old/tom.png").read_bytes()[:60]):
+        (album / "cat" / "IMG_1.heic").write_bytes(content)
+        with pytest.raises(ValueError, match=r"cat.IMG_1\.heic cannot be read as a photo .*save it as JPEG"):
+            read_folder(album, small)
+    (album / "cat" / "IMG_1.heic").unlink()
+    (album / "empty").mkdir()
+    with pytest.raises(ValueError, match=r"empty has no photos"):
+        read_folder(album, small)
+    with pytest.raises(ValueError, match=r"two at least, in .*cat, got \['old'\]"):
+        read_folder(album / "cat", small)
+    with pytest.raises(ValueError, match=r"rex\.jpg is no folder"):
+        read_folder(album / "dog" / "rex.jpg", small)
+
+
+def test_what_goes_wrong_in_prepare_is_not_blamed_on_a_photo(album):
+    with pytest.raises(OSError, match="mine"):
+        read_folder(album, lambda photo: (_ for _ in ()).throw(OSError("mine")))

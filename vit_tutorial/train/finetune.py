@@ -1,9 +1,15 @@
-"""Lesson 11: what is trained of a pretrained model: its last layer alone, or all layers at rates of their own."""
+"""Lesson 11: a folder of photos, and what is trained: the last layer alone, or all layers at rates of their own."""
+
+from collections.abc import Callable
+from os import PathLike
 
 import torch
+from PIL import Image
 from torch import Tensor, nn
 
+from ..data import as_seen
 from ..evaluate import check_examples
+from ..files import as_path
 from ..interpret import inputs_of
 from ..vit import ViT
 from .recipe import Recipe, parameter_groups
@@ -38,6 +44,38 @@ def layer_of(fitted) -> dict[str, Tensor]:
     if len(fitted.classes_) == 2:  # scikit-learn has one row for both
         weight, bias = torch.cat([-weight, weight]) / 2, torch.cat([-bias, bias]) / 2
     return {"weight": weight, "bias": bias}
+
+
+def read_folder(folder: str | PathLike, prepare: Callable[[Image.Image], Tensor]) -> tuple[Tensor, Tensor, list[str]]:
+    """A folder with a subfolder of photos per class: images (n, C, H, W), labels (n,) int64, the classes' names.
+
+    `prepare` makes a model's input of a photo, upright and RGB. Hidden files are left out. Raises ValueError, with the
+    name of the file or folder, where a file is no photo, a subfolder is empty or there are fewer than two.
+    """
+    folder, images, labels = as_path(folder, "folder"), [], []
+    if not folder.is_dir():
+        raise ValueError(f"folder: {folder} is no folder")
+    classes = sorted(path.name for path in folder.iterdir() if path.is_dir() and path.name[0] != ".")
+    if len(classes) < 2:
+        raise ValueError(f"folder: expected a subfolder for each class, two at least, in {folder}, got {classes}")
+    for label, name in enumerate(classes):
+        paths = sorted(p for p in (folder / name).rglob("*") if p.is_file() and p.name[0] != ".")
+        if not paths:
+            raise ValueError(f"folder: {folder / name} has no photos in it")
+        for path in paths:
+            images.append(prepare(read_photo(path)))
+            labels.append(label)
+    return torch.stack(images), torch.tensor(labels), classes
+
+
+def read_photo(path: PathLike) -> Image.Image:
+    """A photo as it is meant to be seen; a ValueError with its name where Pillow cannot read it."""
+    try:
+        with Image.open(path) as photo:
+            return as_seen(photo)
+    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
+        remedy = "take it out of the folder, or save it as JPEG or PNG (a phone's HEIC, say)"
+        raise ValueError(f"{path} cannot be read as a photo ({error}): {remedy}") from error
 
 
 def layer_groups(model: nn.Module, recipe: Recipe) -> list[dict]:

@@ -1,4 +1,4 @@
-"""What the exercises of lesson 11 are tried with: small models, numbered pictures, pairs of state dicts."""
+"""What the exercises of lesson 11 are tried with: small models, numbered images, pairs of state dicts."""
 
 from numbers import Integral
 
@@ -67,13 +67,13 @@ def seen_of(answer, n: int, copies: int, most: int, H: int, W: int):
     which, place = middle // (H * W), middle % (H * W)
     offsets = torch.stack([place // W - H // 2, place % W - W // 2], dim=1)
     counts = [sorted(map(tuple, offsets[which == i].tolist())) for i in range(n)]
-    said["views of each picture"] = sorted({len(pairs) for pairs in counts})
-    said["labels that go with their picture"] = bool((given == labels[which]).all())
+    said["views of each image"] = sorted({len(pairs) for pairs in counts})
+    said["labels that go with their image"] = bool((given == labels[which]).all())
     for axis, name in enumerate(("rows", "columns")):
         said[f"{name} moved by"] = sorted(set(offsets[:, axis].tolist()))
     said["rows and columns moved independently"] = len(set(map(tuple, offsets.tolist()))) > 2 * most + 1
-    said["views of a picture are moved differently"] = copies == 1 or all(len(set(pairs)) > 1 for pairs in counts)
-    said["pictures are moved independently"] = n == 1 or any(pairs != counts[0] for pairs in counts)
+    said["views of a image are moved differently"] = copies == 1 or all(len(set(pairs)) > 1 for pairs in counts)
+    said["images are moved independently"] = n == 1 or any(pairs != counts[0] for pairs in counts)
     said["edges are repeated"] = same(views, shift(images[which], offsets))
     again, other = once(0)[0], once(1)[0]
     said["the same generator gives the same views"] = same(again, views)

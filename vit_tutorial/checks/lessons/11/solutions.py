@@ -25,7 +25,7 @@ def freeze(model, k):
 
 
 def views_mended(images, labels, copies, most, generator):
-    """Each picture `copies` times, each time moved by a random shift of its own, and the labels.
+    """Each image `copies` times, each time moved by a random shift of its own, and the labels.
 
     (n, 1, H, W), (n,) -> (copies*n, 1, H, W), (copies*n,). Rows and columns move by -most to most.
     """
