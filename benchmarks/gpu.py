@@ -1,4 +1,4 @@
-"""What lesson 12's list "On a GPU, try first" is worth on this one: python -m benchmarks.gpu
+"""What lesson 12's list "On a GPU" is worth on this one: python -m benchmarks.gpu
 
 ViT-B/16, computed plainly and with one thing after the other, all in turn, round by round; "again" is the control, the
 plain way a second time. Then attention by each of SDPA's kernels, with a bias of one's own, and photos that a loader

@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import platform
+import statistics
 from datetime import date
 from importlib.metadata import version
 from pathlib import Path
@@ -31,6 +32,12 @@ def processor() -> str:
     lines = info.read_text().splitlines() if info.exists() else []
     names = [line.split(":")[1].strip() for line in lines if line.startswith("model name")]
     return names[0] if names else platform.processor()
+
+
+def quartiles(ours: list[float], theirs: list[float]) -> tuple[float, float, float]:
+    """Our seconds over theirs, round by round: lower quartile, median, upper quartile, that is how rounds scatter."""
+    low, middle, high = statistics.quantiles([a / b for a, b in zip(ours, theirs, strict=True)], n=4)
+    return low, middle, high
 
 
 def store(name: str, result: dict, folder: Path = data.RESULTS) -> None:

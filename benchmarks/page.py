@@ -8,9 +8,9 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 
-from vit_tutorial import data, files, plots, speed
+from vit_tutorial import data, files, plots
 
-from .machine import RESULTS
+from .machine import RESULTS, quartiles
 from .tables import SECTIONS, about, milliseconds, scripts_section, table
 
 HERE = Path(__file__).parent  # where the page lies
@@ -40,7 +40,7 @@ def ratios(rows: dict, path: Path) -> None:
         chosen = [row for row in rows if kind in row][::-1]
         for i, (name, colour) in enumerate(LOOK.items()):
             for y, row in enumerate(chosen):
-                low, middle, high = speed.ratio(rows[row]["seconds"]["ours"], rows[row]["seconds"][name])
+                low, middle, high = quartiles(rows[row]["seconds"]["ours"], rows[row]["seconds"][name])
                 place = y + 0.36 - 0.72 * i / (len(LOOK) - 1)
                 axis.plot([low, high], [place, place], color=colour, linewidth=1)
                 axis.plot(middle, place, "o", color=colour, markersize=3.5, label=name if y == 0 else None)
@@ -65,17 +65,17 @@ def speed_section(name: str, result: dict) -> Iterator[str]:
     lines = []
     for label, row in rows.items():
         seconds, peer = row["seconds"], fastest(row)
-        low, middle, high = speed.ratio(seconds["ours"], seconds[peer])
+        low, middle, high = quartiles(seconds["ours"], seconds[peer])
         passes = 1 if label.startswith("forward") else 3
         share = passes * row["products"]["seconds"] / statistics.median(seconds["ours"])
-        compiled = speed.ratio(seconds["ours, compiled"], seconds["ours"])[1]
+        compiled = quartiles(seconds["ours, compiled"], seconds["ours"])[1]
         memory = [f"{row['peak_bytes'][name] / 2**20:,.1f}" for name in ("ours", peer)]
         times = [milliseconds(seconds[name]) for name in ("ours", *PEERS)]
         against = f"{peer}: **{middle:.2f}** ({low:.2f} to {high:.2f})"
         lines.append([label, *times, against, f"{compiled:.2f}", f"{share:.0%}", " / ".join(memory)])
     head = ["", "ours, ms", *PEERS, "to the fastest", "compiled", "ceiling", "MiB"]
     yield table(head, lines)
-    within = sum(speed.ratio(row["seconds"]["ours"], row["seconds"][fastest(row)])[1] <= 1.02 for row in rows.values())
+    within = sum(quartiles(row["seconds"]["ours"], row["seconds"][fastest(row)])[1] <= 1.02 for row in rows.values())
     yield f"In {within} of {len(rows)} rows ours takes at most 2 % longer than the fastest of the others."
     picture = RESULTS / f"{name}.png"
     ratios(rows, picture)

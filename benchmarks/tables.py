@@ -5,7 +5,9 @@ import statistics
 from collections.abc import Iterator
 from pathlib import Path
 
-from vit_tutorial import ViTConfig, count_parameters, data, speed
+from vit_tutorial import ViTConfig, count_parameters, data
+
+from .machine import quartiles
 
 
 def table(head: list[str], rows: list[list[str]]) -> str:
@@ -68,7 +70,7 @@ its scores in memory. Medians."""
         rates = {rung: [n / t for t in found["seconds"][rung]] for rung, n in found["pictures"].items()}
         plain = rates.pop("three lines")
         for rung, rate in rates.items():
-            times = speed.ratio(rate, plain if rung == "flash" else rates["loop"])[1]
+            times = quartiles(rate, plain if rung == "flash" else rates["loop"])[1]
             cells = rows.setdefault(rung, dict.fromkeys(result["machines"], ""))  # where none could be compiled: none
             cells[name] = f"{statistics.median(rate):,.0f} ({times:.1f})"
     yield table(head, [[rung, *cells.values()] for rung, cells in rows.items()])
@@ -82,7 +84,7 @@ as the plain way, round by round. *Again*, the plain way once more, is the contr
     for name, ways in result["seconds"].items():
         rows = []
         for way, times in ways.items():
-            low, middle, high = speed.ratio(ways["plain"], times)
+            low, middle, high = quartiles(ways["plain"], times)
             rows.append([way, milliseconds(times), f"{middle:.2f} ({low:.2f} to {high:.2f})"])
         yield table([name, "ms", "times as fast"], rows)
 
@@ -176,7 +178,7 @@ def dinov3_section(result: dict) -> Iterator[str]:
     lines = []
     for label, seconds in result["rows"].items():
         peer = min(("timm", "transformers"), key=lambda name: statistics.median(seconds[name]))
-        low, middle, high = speed.ratio(seconds["ours"], seconds[peer])
+        low, middle, high = quartiles(seconds["ours"], seconds[peer])
         times = [milliseconds(seconds[name]) for name in ("ours", "timm", "transformers")]
         lines.append([label, *times, f"{peer}: **{middle:.2f}** ({low:.2f} to {high:.2f})"])
     yield table(["", "ours, ms", "timm", "transformers", "to the fastest"], lines)

@@ -17,7 +17,7 @@ from torch import Tensor
 from vit_tutorial import EncoderBlock, ViTConfig, speed
 
 from .ladder import Einsum
-from .machine import machine, store
+from .machine import machine, quartiles, store
 
 SIDES, BATCH = (224, 448), 4
 
@@ -51,12 +51,12 @@ def shares(config: ViTConfig, rounds: int) -> dict:
     products, layers = 2 * N * N * D, N * (4 * D * D + 2 * D * M)
     with torch.no_grad():
         times = speed.race(works(config), rounds)
-    quartiles = {kind: speed.ratio(times[kind], times[f"block, {kind}"]) for kind in ("plain", "fused")}
+    quartiles = {kind: quartiles(times[kind], times[f"block, {kind}"]) for kind in ("plain", "fused")}
     return {
         "tokens": N,
         "macs": products / (products + layers),
         "seconds": {kind: {"low": low, "median": at, "high": high} for kind, (low, at, high) in quartiles.items()},
-        "control": speed.ratio(times["plain again"], times["plain"]),
+        "control": quartiles(times["plain again"], times["plain"]),
         "bytes of weights per image": 4 * config.num_heads * N * N,
         "samples": times,
     }

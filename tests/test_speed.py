@@ -39,8 +39,65 @@ def test_seconds_are_the_clocks_from_before_the_work_to_after_it(monkeypatch):
 
 
 def test_a_ratio_is_taken_round_by_round():
-    ours, theirs = [1.0, 20.0, 3.0], [1.0, 10.0, 1.0]  # medians alone would say 3
-    assert speed.ratio(ours, theirs) == (1.0, 2.0, 3.0)
+    ours, theirs = [1.0, 20.0, 3.0, 8.0, 5.0, 6.0], [1.0, 10.0, 1.0, 2.0, 1.0, 1.0]
+    assert speed.ratio(ours, theirs) == (1.0, 3.5, 6.0)  # the quotient of the medians would be 5.5
+    with pytest.raises(ValueError, match="ratio: 5 rounds, at least 6 are needed"):
+        speed.ratio(ours[1:], theirs[1:])
+
+
+@pytest.mark.parametrize("rounds", range(1, 13))
+def test_the_interval_is_the_shortest_that_holds_the_median_in_95_cases_of_100(rounds):
+    heads = [sum(coins) for coins in itertools.product((0, 1), repeat=rounds)]  # of the rounds below the true median
+    k = speed.outside(rounds)
+    held = [sum(place <= n <= rounds - place for n in heads) / len(heads) for place in (k, k + 1)]
+    assert held[0] >= 0.95 > held[1] and (k > 0) == (rounds >= 6)
+
+
+def test_more_rounds_make_the_interval_a_smaller_part_of_them():
+    assert [speed.outside(rounds) for rounds in (16, 64, 400)] == [4, 24, 180]  # as tables of the sign test have it
+
+
+@pytest.mark.parametrize(
+    ("new", "again", "verdict"),
+    [
+        (0.8, 1.0, "a gain, seen"),
+        (1.2, 1.0, "a loss, seen"),
+        (1.0, 1.0, "no difference seen"),
+        (0.8, 0.9, "no verdict, because A differs from itself: race again"),
+    ],
+)
+def test_a_gain_is_seen_only_by_a_machine_that_does_not_differ_from_itself(new, again, verdict):
+    a = [1.0, 1.1, 0.9, 1.3, 1.0, 1.2, 0.8, 1.0]
+    scatter = [1.01, 0.99, 1.02, 0.98, 1.0, 1.01, 0.99, 1.0]
+    times = {"A": a, "B": [new * s * x for s, x in zip(scatter, a, strict=True)]}
+    times["A again"] = [again * s * x for s, x in zip(scatter, a, strict=True)]
+    lines = speed.judge(times, "A", "B").splitlines()
+    assert len(lines) == 3 and lines[-1] == f"A → B: {verdict}"
+    assert lines[1].split()[:5] == ["B", f"{speed.ratio(a, times['B'])[1]:.2f}", "times", "as", "fast,"]
+
+
+def test_a_bill_is_counts_times_prices():
+    counted = {"call": 2, "view": 3, "byte": 5, "bfloat16": 7}
+    charged = {"call": 0.1, "view": 0.01, "byte": 0.001, "operation": 9.0, "bfloat16": 0.0001}
+    assert speed.bill(counted, charged) == pytest.approx((230, 5, 0.7))
+
+
+def test_a_count_is_of_one_image_and_tells_views_from_calls():
+    x, weight = torch.ones(4, 3), torch.ones(2, 3)
+    counted = speed.count(lambda: F.linear(x, weight)[:1] + 1, images=2)
+    assert counted["operation"] == 2 * 4 * 3 * 2 / 2 and counted["view"] >= 0.5
+    assert counted["call"] == 1 and counted["byte"] == 4 * (12 + 6 + 8 + 2 + 2) / 2
+
+
+def test_prices_are_a_units(monkeypatch):
+    monkeypatch.setattr(speed, "race", lambda works, rounds: {name: [2.0, 1.0, 3.0] for name in works})
+    assert speed.prices() == {
+        "call": 2 / 1000,
+        "view": 2 / 1000,
+        "byte": 2 / (2 * 4 * 2**24),
+        "operation": 2 / (2 * 512**3),
+        "bfloat16": 2 / (2 * 512**3),
+    }
 
 
 def test_rates_count_both_operations_and_both_directions(monkeypatch):

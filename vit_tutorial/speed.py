@@ -1,5 +1,8 @@
 """Lesson 12: what work costs in seconds and in memory, and how fast this machine could be."""
 
+import functools
+import itertools
+import math
 import statistics
 import time
 import weakref
@@ -9,8 +12,10 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
+from torch.utils.flop_counter import FlopCounterMode
 
 
 def seconds(work: Callable[[], object]) -> float:
@@ -43,13 +48,37 @@ def race(works: Mapping[str, Callable[[], object]], rounds: int = 16) -> dict[st
     return times
 
 
-def ratio(ours: list[float], theirs: list[float]) -> tuple[float, float, float]:
-    """Our seconds over theirs, round by round: lower quartile, median, upper quartile.
+@functools.cache
+def outside(rounds: int) -> int:
+    """How many of so many sorted rounds the median's 95 % interval ends at, counted from either end; 0 if none does."""
+    ways = itertools.accumulate(math.comb(rounds, heads) for heads in range(rounds // 2))
+    return sum(40 * rare <= 2**rounds for rare in ways)  # as few heads as that: at most 1 case of 40
 
-    Fewer than two rounds raise a StatisticsError.
+
+def ratio(ours: list[float], theirs: list[float]) -> tuple[float, float, float]:
+    """Our seconds over theirs, round by round: the median, between the ends of its 95 % interval.
+
+    Fewer than six rounds raise a ValueError.
     """
-    low, middle, high = statistics.quantiles([a / b for a, b in zip(ours, theirs, strict=True)], n=4)
-    return low, middle, high
+    ratios = sorted(a / b for a, b in zip(ours, theirs, strict=True))
+    k = outside(len(ratios))
+    if k == 0:
+        raise ValueError(f"ratio: {len(ratios)} rounds, at least 6 are needed")
+    return ratios[k - 1], statistics.median(ratios), ratios[-k]
+
+
+def judge(times: Mapping[str, list[float]], old: str, new: str) -> str:
+    """What a race says of `new` beside `old`, which also ran as "OLD again": a line for each, and the verdict."""
+    again, gain = ratio(times[old], times[f"{old} again"]), ratio(times[old], times[new])
+    verdict = "a gain, seen" if gain[0] > 1 else "a loss, seen" if gain[2] < 1 else "no difference seen"
+    if not again[0] <= 1 <= again[2]:
+        verdict = f"no verdict, because {old} differs from itself: race again"
+    rows = {f"{old} again": again, new: gain}
+    lines = [
+        f"{name:{max(map(len, rows))}} {middle:.2f} times as fast, {low:.3f} to {high:.3f}"
+        for name, (low, middle, high) in rows.items()
+    ]
+    return "\n".join([*lines, f"{old} → {new}: {verdict}"])
 
 
 def repeat(work: Callable[[], object], calls: int) -> Callable[[], None]:
@@ -79,6 +108,57 @@ def memory_rate(device="cpu", rounds=10, calls=1) -> float:
     target = torch.empty_like(source)
     copies = repeat(lambda: target.copy_(source), calls)
     return calls * 2 * source.nbytes / min(race({"copies": copies}, rounds)["copies"])
+
+
+def prices(device="cpu") -> dict[str, float]:
+    """Seconds of a call, a view, a byte that is read or written, an operation in float32 and one in bfloat16."""
+    calls, side, numbers = (20, 8192, 2**27) if device == "cuda" else (1, 512, 2**24)
+    one, source = torch.zeros(1, device=device), torch.ones(numbers, device=device)
+    target, square = torch.empty_like(source), torch.randn(side, side, device=device)
+    half = square.bfloat16()
+    works = {  # how many calls, views, bytes or operations one work has, and the work
+        "call": (1000, repeat(lambda: one + 1, 1000)),
+        "view": (1000, repeat(lambda: one[:1], 1000)),
+        "byte": (calls * 2 * source.nbytes, repeat(lambda: target.copy_(source), calls)),
+        "operation": (calls * 2 * side**3, repeat(lambda: F.linear(square, square), calls)),
+        "bfloat16": (calls * 2 * side**3, repeat(lambda: F.linear(half, half), calls)),
+    }
+    times = race({name: work for name, (_, work) in works.items()}, rounds=8)
+    return {name: statistics.median(times[name]) / number for name, (number, _) in works.items()}
+
+
+class Counted(TorchDispatchMode):
+    """Counts the calls inside it that compute, those that only make a view, and the bytes that are read and written."""
+
+    def __init__(self):
+        super().__init__()
+        self.calls = self.views = self.bytes = 0
+
+    def __torch_dispatch__(self, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        if func.is_view or func.overloadpacket.__name__ == "_unsafe_view":
+            self.views += 1
+        else:
+            self.calls += 1
+            self.bytes += sum(leaf.nbytes for leaf in tree_leaves((args, kwargs, result)) if isinstance(leaf, Tensor))
+        return result
+
+
+def count(work: Callable[[], object], images=1, kind="operation") -> dict[str, float]:
+    """What an image has to pay for in `work()`: calls, views, bytes, and operations, under the name of their kind."""
+    with Counted() as counted:
+        work()
+    with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as flops:  # some PyTorch can't count a fused one
+        work()
+    found = {"call": counted.calls, "view": counted.views, "byte": counted.bytes, kind: flops.get_total_flops()}
+    return {name: n / images for name, n in found.items()}
+
+
+def bill(counted: Mapping[str, float], charged: Mapping[str, float]) -> tuple[float, float, float]:
+    """Milliseconds that an image pays for calls, for bytes and for operations."""
+    paid = {name: 1e3 * n * charged[name] for name, n in counted.items()}
+    calls, moved = paid.pop("call") + paid.pop("view"), paid.pop("byte")
+    return calls, moved, sum(paid.values())
 
 
 class PeakMemory(TorchDispatchMode):

@@ -1,4 +1,4 @@
-"""A pretended GPU for lesson 12's bug hunt, and cases for its exercises."""
+"""A pretend GPU for lesson 12's bug hunt, and cases for its exercises."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -16,7 +16,7 @@ from .solutions import attention_in_pieces, attention_intensity, mended_compare
 PAUSE = 20  # seconds
 
 
-class PretendedGPU:
+class PretendGPU:
     """Work is queued and done in turn; each piece takes `slower` times as long as the one before it."""
 
     def __init__(self, slower: float, first: float, pause: int | None):
@@ -53,7 +53,7 @@ class Seconds(float):
 
 
 class Machine(NamedTuple):
-    """The pretended GPU of one case, as a learner reads it in a message."""
+    """The pretend GPU of one case, as a learner reads it in a message."""
 
     slower: float
     pause: int | None = None
@@ -64,9 +64,9 @@ class Machine(NamedTuple):
         return f"clock and wait of {pace}{paused}"
 
 
-def on_a_pretended_gpu(answer: Callable, ours: Seconds, theirs: Seconds, rounds: int, machine: Machine) -> float:
+def on_a_pretend_gpu(answer: Callable, ours: Seconds, theirs: Seconds, rounds: int, machine: Machine) -> float:
     """What an answer says of two works on that machine."""
-    gpu = PretendedGPU(machine.slower, first=7.0, pause=machine.pause)
+    gpu = PretendGPU(machine.slower, first=7.0, pause=machine.pause)
     found = answer(gpu.work("ours", ours), gpu.work("theirs", theirs), rounds, gpu.clock, gpu.wait)
     if gpu.pieces and not gpu.read:
         raise Unfit("`clock` is never read, so the seconds come from another clock: this work takes its own time.")
@@ -75,7 +75,7 @@ def on_a_pretended_gpu(answer: Callable, ours: Seconds, theirs: Seconds, rounds:
 
 def calls(answer: Callable) -> dict[str, bool]:
     """What a clock that does not wait hides: each work has a call that is not counted, and they take turns."""
-    gpu, order = PretendedGPU(1.0, first=7.0, pause=None), []
+    gpu, order = PretendGPU(1.0, first=7.0, pause=None), []
 
     def launched(name: str) -> Callable[[], None]:
         work = gpu.work(name, 1.0)
@@ -164,6 +164,6 @@ SIZES += [(1, 50, 16, 2, False), (7, 1025, 32, 8, True), (1000, 10, 48, 2, False
 
 EXERCISES = {
     "attention_intensity": Exercise(attention_intensity, SIZES),
-    "mended_compare": Exercise(mended_compare, RACES, run=on_a_pretended_gpu, more=calls),
+    "mended_compare": Exercise(mended_compare, RACES, run=on_a_pretend_gpu, more=calls),
     "attention_in_pieces": Exercise(attention_in_pieces, PIECES, gradients=False, more=in_pieces),
 }
