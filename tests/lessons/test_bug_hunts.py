@@ -1,7 +1,9 @@
 """Each bug hunt: whoever hands in the code of the page as it stands is told that nothing is mended yet."""
 
+import importlib
 import re
 
+import nbformat
 import pytest
 
 from tests.lessons.test_copies import graded
@@ -24,8 +26,9 @@ FAULTY = {  # by check: the name under which the page shows the faulty code
     "shifted_views": "random_views",
     "mended_compare": "compare",
     "mended_run": "his_run",
-    "digit_reader": "Reader",
     "digit_block": "Block",
+    "digit_attention": "Attention",
+    "digit_tokens": "Tokens",
     "mended_scores": "their_scores",
 }
 
@@ -52,3 +55,9 @@ def test_no_bug_hunt_is_left_out():
 def test_the_faulty_code_as_it_stands_is_told_that_nothing_is_mended_yet(lesson, name):
     with pytest.raises(checks.Wrong, match=r"^\w+: nothing is mended yet: "):
         checks.EXERCISES[name](namespace(lesson)[FAULTY[name]])
+
+
+def test_an_edit_is_compared_with_the_lines_of_the_page():
+    (path,) = (path for path in LESSONS if path.stem.startswith("14"))
+    theirs = importlib.import_module("vit_tutorial.checks.lessons.14.cases").HIS_FORWARD.rstrip()
+    assert any(theirs in cell.source for cell in nbformat.read(path, as_version=4).cells)

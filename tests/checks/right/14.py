@@ -21,12 +21,17 @@ class Reading(nn.Module):
 class Looking(nn.Module):
     def __init__(self, embed_dim, num_heads):
         super().__init__()
+        self.num_heads = num_heads
         self.qkv, self.out = nn.Linear(embed_dim, 3 * embed_dim), nn.Linear(embed_dim, embed_dim)
-        self.size = embed_dim // num_heads
 
     def forward(self, x):
-        q, k, v = (part.unflatten(-1, (-1, self.size)).movedim(2, 1) for part in self.qkv(x).chunk(3, dim=-1))
-        return self.out(F.scaled_dot_product_attention(q, k, v).movedim(1, 2).flatten(2))
+        B, N, D = x.shape
+        qkv = self.qkv(x).reshape(B, N, 3, self.num_heads, D // self.num_heads)
+        q, k, v = qkv.permute(2, 0, 3, 1, 4)  # three of (B, h, N, d)
+        scores = q @ k.mT * v.shape[-1] ** -0.5
+        self.A = scores.softmax(dim=3)  # kept, to look at
+        mixed = torch.einsum("bhqk, bhkd -> bqhd", self.A, v)
+        return self.out(mixed.flatten(2))
 
 
 class Both(nn.Module):
@@ -54,13 +59,6 @@ class Cutting(nn.Module):
         return torch.cat([self.cls + self.positions[:, :1] + patches[:, :1] * 0, patches + self.positions[:, 1:]], 1)
 
 
-def by_lines(source):
-    lines = source.splitlines()
-    lines[4] = "        self.A = torch.softmax(q @ k.mT * (D // self.num_heads) ** -0.5, -1)"
-    lines[5] = "        return self.out(rearrange(self.A @ v, 'B h N d -> B N (h d)'))"
-    return "\n".join(lines)
-
-
 def by_exchange(model, images):
     """Each image once beside others."""
     with eval_mode(model), torch.no_grad():
@@ -78,6 +76,5 @@ RIGHT = {
     "digit_attention": Looking,
     "digit_block": Both,
     "digit_tokens": Cutting,
-    "mend_attention": by_lines,
     "leaks": by_exchange,
 }

@@ -10,7 +10,7 @@ from torch import nn
 from ....evaluate import eval_mode
 
 
-class MendedReader(nn.Module):
+class FixedReader(nn.Module):
     """images (B, C, H, W) -> logits (B, num_classes); names: tokens, blocks, norm, head."""
 
     def __init__(self, tokens, blocks, embed_dim, num_classes):
@@ -31,34 +31,28 @@ class MendedReader(nn.Module):
         ### END SOLUTION
 
 
-class MendedAttention(nn.Module):
-    """(B, N, D) -> (B, N, D); names: qkv, out. The rows of qkv are ordered as in lesson 04."""
+class FixedAttention(nn.Module):
+    """(B, N, D) -> (B, N, D): his, with at most four lines of `forward` changed."""
 
     def __init__(self, embed_dim, num_heads):
         super().__init__()
-        ### BEGIN SOLUTION
         self.num_heads = num_heads
         self.qkv = nn.Linear(embed_dim, 3 * embed_dim)
         self.out = nn.Linear(embed_dim, embed_dim)
-        ### END SOLUTION
 
     def forward(self, x):
         ### BEGIN SOLUTION
         B, N, D = x.shape
-        d = D // self.num_heads
-        qkv = self.qkv(x).reshape(B, N, 3, self.num_heads, d)
-        q, k, v = qkv.permute(2, 0, 3, 1, 4)
-        scores = q @ k.mT
-        scores = scores / math.sqrt(d)
-        weights = scores.softmax(dim=-1)
-        mixed = weights @ v
-        mixed = mixed.transpose(1, 2)
-        merged = mixed.reshape(B, N, D)
-        return self.out(merged)
+        qkv = self.qkv(x).reshape(B, N, 3, self.num_heads, D // self.num_heads)
+        q, k, v = qkv.permute(2, 0, 3, 1, 4)  # three of (B, h, N, d)
+        scores = q @ k.mT / math.sqrt(D // self.num_heads)
+        self.A = scores.softmax(dim=-1)  # kept, to look at
+        mixed = (self.A @ v).transpose(1, 2)
+        return self.out(mixed.reshape(B, N, D))
         ### END SOLUTION
 
 
-class MendedBlock(nn.Module):
+class FixedBlock(nn.Module):
     """(B, N, D) -> (B, N, D); names: norm1, attention, norm2, mlp. Two modules come from outside."""
 
     def __init__(self, attention, mlp, embed_dim, dropout=0.1):
@@ -82,7 +76,7 @@ class MendedBlock(nn.Module):
         ### END SOLUTION
 
 
-class MendedTokens(nn.Module):
+class FixedTokens(nn.Module):
     """images (B, C, H, W) -> (B, 1+N, D); names: projection, cls, positions."""
 
     def __init__(self, patch_size, num_patches, embed_dim, in_channels=1):
@@ -103,16 +97,6 @@ class MendedTokens(nn.Module):
         tokens = torch.cat([cls, patches], dim=1)
         return tokens + self.positions
         ### END SOLUTION
-
-
-def mend_attention(source):
-    """The text of his `forward` -> the text mended; at most four lines are changed."""
-    ### BEGIN SOLUTION
-    source = source.replace("math.sqrt(D)", "math.sqrt(q.shape[-1])")
-    source = source.replace("dim=0", "dim=-1")
-    source = source.replace("(self.A @ v)", "(self.A @ v).transpose(1, 2)")
-    return source
-    ### END SOLUTION
 
 
 def leaks(model, images):

@@ -1,0 +1,163 @@
+"""What does it cost to use a right pretrained model wrongly? python -m benchmarks.misuse FOLDER
+
+The photo model looks at 1,000 test photos of CIFAR-10: prepared as in training, prepared in other ways, with its labels
+one place off, with its positions in another order, and at 48 pixels, with positions stretched rightly and wrongly. Each
+row holds the shares of five sets of 200. Then it is fine-tuned on 1,920 photos, to tell by how many quarters a photo
+is turned, and to tell its own ten kinds again with a fresh head: all of it, with its body frozen, and with a head that
+the optimiser does not have; three seeds each. FOLDER holds CIFAR-10 (benchmarks/cifar10_data.py). Lesson 14 shows it.
+"""
+
+import argparse
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from vit_tutorial import ViT, data, resize_positions, weights
+from vit_tutorial.train import predict
+
+from .cifar10_data import read
+from .machine import machine, store
+
+COUNT, SETS, LARGE = 1000, 5, 48
+LEARNED, NEW, STEPS, BATCH, SEEDS = 1920, 500, 60, 32, 3
+BODY, HEAD = 5e-4, 1e-2  # learning rates
+IMAGENET = torch.tensor([[0.485, 0.456, 0.406], [0.229, 0.224, 0.225]])[..., None, None]
+
+
+def right(images: Tensor) -> Tensor:
+    """As in training: (B, 3, H, W) uint8 -> (B, 3, H, W)."""
+    return data.normalise(images, **data.CIFAR10)
+
+
+PIXELS: dict[str, Callable[[Tensor], Tensor]] = {  # (B, 3, H, W) uint8 -> what the model gets
+    "as in training": right,
+    "pixels from -1 to 1": lambda images: images / 127.5 - 1,
+    "ImageNet's mean and std": lambda images: (images / 255 - IMAGENET[0]) / IMAGENET[1],
+    "pixels from 0 to 1": lambda images: images / 255,
+    "pixels from 0 to 255": lambda images: images.float(),
+    "blue, green, red": lambda images: right(images.flip(1)),
+    "rows and columns swapped": lambda images: right(images.mT),
+}
+
+
+def swapped(table: Tensor, side: int) -> Tensor:
+    """Positions (1, 1+side*side, D) whose rows and columns have changed places; the class token's stays."""
+    grid = table[:, 1:].unflatten(1, (side, side)).transpose(1, 2).flatten(1, 2)
+    return torch.cat([table[:, :1], grid], 1)
+
+
+def along(table: Tensor, count: int) -> Tensor:
+    """Positions stretched as one line: (1, N, D) -> (1, count, D)."""
+    return F.interpolate(table.mT, count, mode="linear").mT
+
+
+def tables(table: Tensor, side: int, new: int) -> dict[str, Tensor]:
+    """Positions for a grid of new*new, made from those (1, 1+side*side, D) of side*side."""
+    stretched = resize_positions(table, (side, side), (new, new))
+    return {
+        "stretched as a grid": stretched,
+        "stretched, rows and columns swapped": swapped(stretched, new),
+        "stretched as one line": torch.cat([table[:, :1], along(table[:, 1:], new * new)], 1),
+        "stretched with the class token's": along(table, 1 + new * new),
+    }
+
+
+def photo_model() -> ViT:
+    return weights.load(data.path("vit_cifar10.safetensors"))
+
+
+def at(model: ViT, table: Tensor, size: int) -> ViT:
+    """The same weights with other positions (1, 1+N, D), for images of `size` pixels."""
+    other = ViT(replace(model.config, image_size=size)).eval()
+    other.load_state_dict(model.state_dict() | {"position_embedding.embedding": table})
+    return other
+
+
+def shares(predicted: Tensor, labels: Tensor) -> list[float]:
+    """The shares of right ones among (n,), set by set."""
+    return (predicted == labels).float().reshape(SETS, -1).mean(1).tolist()
+
+
+@torch.no_grad()
+def used(images: Tensor, labels: Tensor) -> dict[str, dict[str, list[float]]]:
+    """Accuracies in each way of using the model, set by set, in four groups."""
+    model = photo_model()
+    table, side = model.position_embedding.embedding, model.config.grid[0]
+    found = {"pixels": {}, "labels": {}, "positions": {}, "stretched": {}}
+    for name, prepare in PIXELS.items():
+        found["pixels"][name] = shares(predict(model, prepare(images)).argmax(1), labels)
+        print(name, found["pixels"][name], flush=True)
+    told = predict(model, right(images)).argmax(1)
+    found["labels"]["label map one off"] = shares((told + 1) % 10, labels)
+    wrong = {"positions, rows and columns swapped": swapped(table, side)}
+    wrong["positions one place off"] = table.roll(1, dims=1)
+    for name, other in wrong.items():
+        found["positions"][name] = shares(predict(at(model, other, 32), right(images)).argmax(1), labels)
+        print(name, found["positions"][name], flush=True)
+    large = F.interpolate(right(images), LARGE, mode="bilinear")
+    for name, other in tables(table, side, LARGE * side // 32).items():
+        found["stretched"][name] = shares(predict(at(model, other, LARGE), large).argmax(1), labels)
+        print(name, found["stretched"][name], flush=True)
+    return found
+
+
+def turned(images: Tensor, seed: int) -> tuple[Tensor, Tensor]:
+    """Each image (B, 3, H, W) turned by 0 to 3 quarters, and by how many: (B,)."""
+    quarters = torch.randint(4, (len(images),), generator=torch.Generator().manual_seed(seed))
+    heap = torch.stack([image.rot90(int(n), (1, 2)) for image, n in zip(images, quarters, strict=True)])
+    return heap, quarters
+
+
+def tuned(what: str, splits: dict[str, tuple[Tensor, Tensor]], question: str, seed: int) -> float:
+    """The share of new photos that it gets right after fine-tuning; "all", "body frozen" or "head not optimised"."""
+    torch.set_num_threads(1)
+    (images, labels), (others, truth) = splits["train"], splits["test"]
+    if question == "turned":
+        (images, labels), (others, truth) = turned(images, seed), turned(others, 1000 + seed)
+    torch.manual_seed(seed)
+    model = photo_model()
+    if what == "body frozen":
+        model.requires_grad_(False)
+    groups = [{"params": [p for name, p in model.named_parameters() if not name.startswith("head.")], "lr": BODY}]
+    model.head.linear = torch.nn.Linear(model.config.embed_dim, int(labels.max()) + 1)
+    if what != "head not optimised":
+        groups.append({"params": [*model.head.linear.parameters()], "lr": HEAD})
+    optimizer = torch.optim.AdamW(groups)
+    bend = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: min((step + 1) / 10, 1) * (1 - step / STEPS))
+    for _ in range(STEPS):
+        batch = torch.randint(len(images), (BATCH,))
+        loss = F.cross_entropy(model(right(images[batch])), labels[batch])
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        bend.step()
+    return (predict(model.eval(), right(others)).argmax(1) == truth).float().mean().item()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path, help="where CIFAR-10 is")
+    torch.set_num_threads(1)  # as its two helpers
+    splits = read(parser.parse_args().folder)
+    images, labels = (part[:COUNT] for part in splits["test"])
+    small = {name: tuple(part[:n] for part in splits[name]) for name, n in (("train", LEARNED), ("test", NEW))}
+    rows = [("turned", what) for what in ("all", "body frozen", "head not optimised")]
+    rows += [("kinds", what) for what in ("all", "body frozen")]
+    with ProcessPoolExecutor(2) as pool:
+        runs = {row: [pool.submit(tuned, row[1], small, row[0], seed) for seed in range(SEEDS)] for row in rows}
+        found = used(images, labels) | {"tuned": {"turned": {}, "kinds": {}}}
+        for (question, what), futures in runs.items():
+            found["tuned"][question][what] = [round(future.result(), 4) for future in futures]
+            print(question, what, found["tuned"][question][what], flush=True)
+    about = {"pictures": COUNT, "learned": LEARNED, "new": NEW, "steps": STEPS, "batch": BATCH}
+    about |= {"body_rate": BODY, "head_rate": HEAD}
+    store("misuse", machine("cpu") | about | found)
+
+
+if __name__ == "__main__":
+    main()
