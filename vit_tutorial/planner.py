@@ -128,9 +128,10 @@ def epoch_seconds(
         size * count_parameters(config) * (devices - 1) / devices / machine.link * images / batch
         for size in (outer, inner)
     )
+    backward = (passes - 1) * one
     if sharded:
-        return max(one, micro_batches * gather) + max((passes - 1) * one, micro_batches * (gather + reduce))
-    last = (passes - 1) * one / micro_batches  # only in the last one's backward are the gradients whole
+        return max(one, micro_batches * gather) + max(backward, micro_batches * (gather + reduce))
+    last = backward / micro_batches  # only then are the gradients whole
     return passes * one - last + max(last, 2 * reduce)
 
 
