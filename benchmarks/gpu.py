@@ -3,7 +3,7 @@
 ViT-B/16, computed plainly and with one thing after the other, all in turn, round by round; "again" is the control, the
 plain way a second time. Then attention by each of SDPA's kernels, with a bias of one's own, and photos that a loader
 decodes while the model works: the seconds of every round, in data/results/gpu.json. And the memory of a training step
-beside the planner's formula, in benchmarks/results/peaks.json. About two minutes.
+beside the planner's formula, in data/results/peaks.json. About two minutes.
 """
 
 import copy
@@ -22,7 +22,7 @@ from torchvision.transforms.v2.functional import center_crop, pil_to_tensor, res
 
 from vit_tutorial import VARIANTS, data, planner, speed, vit
 
-from .machine import RESULTS, machine, store
+from .machine import machine, store
 from .planner import CHECKPOINTED, on_gpu
 
 ROUNDS = 20
@@ -164,7 +164,7 @@ def main() -> None:
     if not torch.cuda.is_available():
         sys.exit("no GPU that torch sees")
     torch.manual_seed(0)
-    store("peaks", {"machine": machine("cuda"), "rows": peaks()}, RESULTS)
+    store("peaks", {"machine": machine("cuda"), "rows": peaks()})
     model, images = vit("B/16").cuda(), torch.randn(64, 3, 224, 224, device="cuda")
     makes: dict[str, Callable[[], Works]] = {
         "batch 1": lambda: passes(model, images[:1]),

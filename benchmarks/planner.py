@@ -3,12 +3,14 @@
     uv run --extra test python -m benchmarks.planner        # about ten minutes, on a CPU; a GPU joins in
 
 Memory is counted (vit_tutorial.speed.PeakMemory, within FakeTensorMode, so that nothing is held), with two processes
-as torch's profiler sees it, and on a GPU as its allocator does. Written to data/results/planner.json.
+as torch's profiler sees it, and on a GPU as its allocator does. Written to data/results/planner.json, with the steps
+that benchmarks/speed.py timed on an H100.
 """
 
 import functools
 import gc
 import json
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -28,11 +30,11 @@ from torch.utils.checkpoint import checkpoint
 from vit_tutorial import VARIANTS, ViT, ViTConfig, files, planner, speed
 from vit_tutorial.train import Recipe, train_step
 
-from .machine import machine, store
+from .machine import RESULTS, machine, store
 
 SHAPES = [("Ti/16", 32), ("S/16", 32), ("B/32", 64), ("B/16", 8), ("B/16", 64), ("L/16", 16), ("H/14", 1), ("H/14", 32)]
 CHECKPOINTED = [("B/16", 8), ("L/16", 64), ("H/14", 64)]
-PIECES = [1, 2, 4, 8, 16, 32]  # images at a time
+SIZES = [1, 2, 4, 8, 16, 32]  # images of a micro-batch
 SHARED = replace(VARIANTS["S/16"], depth=8)  # what two processes train
 TIMED = {"digits": ViTConfig(28, 4, 1, 10, 64, 6, 4, 128), "Ti/16": VARIANTS["Ti/16"]}
 JFT, IMAGENET = 303_000_000, 1_281_167
@@ -164,8 +166,8 @@ def in_two_processes() -> list[dict]:
         return json.loads(out.read_text())
 
 
-def pieces_row(name: str, config: ViTConfig) -> dict:
-    """Seconds of forward and backward for pieces of several sizes, on this CPU, best of ten; once checkpointed."""
+def micro_batches_row(name: str, config: ViTConfig) -> dict:
+    """Seconds of forward and backward for several micro-batches, on this CPU, best of ten; once checkpointed."""
     model, again = ViT(config), ViT(config)
     checkpoint_blocks(again)
 
@@ -173,12 +175,20 @@ def pieces_row(name: str, config: ViTConfig) -> dict:
         images, labels = torch.randn(n, config.in_channels, *config.size), torch.zeros(n, dtype=torch.long)
         return lambda: F.cross_entropy(model(images), labels).backward()
 
-    works = {n: work(model, n) for n in PIECES} | {"checkpointed": work(again, PIECES[-1])}
+    works = {n: work(model, n) for n in SIZES} | {"checkpointed": work(again, SIZES[-1])}
     found = {key: min(times) for key, times in speed.race(works, 10).items()}
-    row = {"model": name, "pieces": PIECES, "seconds": [found[n] for n in PIECES]}
+    row = {"model": name, "images": SIZES, "seconds": [found[n] for n in SIZES]}
     row["checkpointed"] = found["checkpointed"]
     print(row, flush=True)
     return row
+
+
+def timed_on_gpu() -> dict:
+    """Median seconds of B/16's step, all in bfloat16, as benchmarks/speed.py stored them."""
+    stored = json.loads((RESULTS / "speed_cuda.json").read_text())
+    names = {n: f"step, B/16, bfloat16, batch {n}" for n in (1, 8, 32)}
+    seconds = [statistics.median(stored["rows"][name]["seconds"]["ours"]) for name in names.values()]
+    return {"model": "B/16", "device": stored["machine"]["device"], "images": [*names], "seconds": seconds}
 
 
 def main() -> None:
@@ -196,7 +206,8 @@ def main() -> None:
     result = {
         "machine": machine("cuda" if torch.cuda.is_available() else "cpu"),
         "memory": memory,
-        "pieces": [pieces_row(name, config) for name, config in TIMED.items()],
+        "micro_batches": [micro_batches_row(name, config) for name, config in TIMED.items()],
+        "gpu_steps": timed_on_gpu(),
         "two processes": {"config": asdict(SHARED), "rows": in_two_processes()},
         "compute": [
             {"variant": v, "epochs": e, "images": JFT, "exaflop": x, "source": "arXiv 2010.11929, table 6"}

@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 
-from benchmarks.planner import GIANT, checkpoint_blocks, counted
+from benchmarks.planner import GIANT, checkpoint_blocks, counted, timed_on_gpu
 from vit_tutorial import VARIANTS, ViT, ViTConfig, count_macs, count_parameters, data, planner, vit
 from vit_tutorial.planner import Machine, epoch_seconds, memory, plan
 from vit_tutorial.speed import PeakMemory
@@ -141,7 +141,12 @@ def test_published_compute_and_times():
         how, checkpointed = (VARIANTS[row["variant"]], row["batch"], row["precision"]), row["checkpointed"]
         assert row["formula"] == memory(*how, checkpointed=checkpointed).peak
         assert row["formula"] == pytest.approx(row["counted"], rel=0.01 if checkpointed else 0.002)
-    for row in known["pieces"]:  # seconds(n) = start + n images: what the planner's `launch` stands for
+    assert known["gpu_steps"] == timed_on_gpu()  # copied from what benchmarks/speed.py stored
+    for row in data.result("peaks")["rows"]:
+        how = VARIANTS[row["variant"]], row["batch"], row["precision"]
+        assert row["formula"] == memory(*how, checkpointed=row["checkpointed"]).peak
+        assert 0 <= row["allocated"] / row["formula"] - 1 < 0.04 and row["allocated"] < row["reserved"]
+    for row in known["micro_batches"]:  # seconds(n) = start + n images: what the planner's `launch` stands for
         start, whole = 2 * row["seconds"][0] - row["seconds"][1], row["seconds"][-1]
         assert start < 0.8 * row["seconds"][0] and 1.1 < row["checkpointed"] / whole < 1.34
 
@@ -155,17 +160,17 @@ def test_time_by_hand():
     assert epoch_seconds(B, 1000, 100, machine, 4, "bfloat16") == pytest.approx(alone / 4 / 3 + one_way)
     assert epoch_seconds(B, 1000, 100, machine, 4, sharded=True) == pytest.approx(3 * one_way)
     assert epoch_seconds(B, 1000, 100, machine, 4, "autocast", True) == pytest.approx(2 * one_way)  # gathers halves
-    assert epoch_seconds(B, 1000, 100, machine, 4, sharded=True, pieces=5) == pytest.approx(15 * one_way)
-    assert epoch_seconds(B, 1000, 100, machine, 4, pieces=5) == pytest.approx(alone / 4 * 13 / 15 + 2 * one_way)
+    assert epoch_seconds(B, 1000, 100, machine, 4, sharded=True, micro_batches=5) == pytest.approx(15 * one_way)
+    assert epoch_seconds(B, 1000, 100, machine, 4, micro_batches=5) == pytest.approx(alone / 4 * 13 / 15 + 2 * one_way)
     assert epoch_seconds(B, 1000, 100, replace(machine, link=math.inf), 4) == pytest.approx(alone / 4)
 
 
-def test_small_pieces_take_the_time_to_start_their_operations():
+def test_small_micro_batches_take_the_time_to_start_their_operations():
     machine = Machine(80e9, 100e12, 0.5)
-    times = [epoch_seconds(B, 1000, 100, machine, pieces=n) for n in (1, 5, 100)]
+    times = [epoch_seconds(B, 1000, 100, machine, micro_batches=n) for n in (1, 5, 100)]
     alone = 6 * count_macs(B) * 1000 / 50e12
-    for pieces, found in zip((1, 5, 100), times, strict=True):
-        assert found == pytest.approx(alone + pieces * 10 * 40 * 12 * 1e-5)
+    for number, found in zip((1, 5, 100), times, strict=True):
+        assert found == pytest.approx(alone + number * 10 * 40 * 12 * 1e-5)
 
 
 def test_checkpointing_computes_again_what_the_counter_of_operations_says():
@@ -187,13 +192,13 @@ def test_a_plan_is_the_smallest_that_fits_and_is_in_time():
     machine = Machine(16e9, 65e12, 0.3, 12.5e9)
     for config, batch, hours in [(B, 96, math.inf), (B, 96, 1.0), (H, 64, 9.0), (H, 4096, math.inf), (H, 4096, 6.0)]:
         found = plan(config, 1_281_167, batch, machine, hours, "autocast")
-        share, rest = divmod(batch, found.devices * found.pieces)
+        share, rest = divmod(batch, found.devices * found.micro_batches)
         way = {"precision": "autocast", "devices": found.devices}
         own = way | {"sharded": found.sharded, "checkpointed": found.checkpointed}
         assert rest == 0 and found.memory == memory(config, share, **own)
         assert found.memory.peak <= 0.9 * 16e9 and found.seconds <= 3600 * hours
-        if found.pieces > 1:  # the next larger pieces do not fit
-            larger = next(n for n in range(found.pieces - 1, 0, -1) if batch // found.devices % n == 0)
+        if found.micro_batches > 1:  # the next larger ones do not fit
+            larger = next(n for n in range(found.micro_batches - 1, 0, -1) if batch // found.devices % n == 0)
             assert memory(config, batch // found.devices // larger, **own).peak > 0.9 * 16e9
         for sharded, checkpointed in [
             (a, b) for a in (False, True) for b in (False, True) if not a or found.devices > 1
@@ -204,7 +209,7 @@ def test_a_plan_is_the_smallest_that_fits_and_is_in_time():
                 for n in planner.divisors(batch // found.devices)
                 if memory(config, batch // found.devices // n, **other).peak <= 0.9 * 16e9
             ]
-            times = [epoch_seconds(config, 1_281_167, batch, machine, pieces=n, **other) for n in fits]
+            times = [epoch_seconds(config, 1_281_167, batch, machine, micro_batches=n, **other) for n in fits]
             assert found.seconds <= min(times, default=math.inf) * (1 + 1e-9)
         for fewer in (n for n in range(1, found.devices) if batch % n == 0):
             assert epoch_seconds(config, 1_281_167, batch, machine, fewer, "autocast") > 3600 * hours
@@ -239,9 +244,9 @@ def test_a_machine_of_impossible_numbers_is_refused_by_name(name, value):
         replace(Machine(80e9, 65e12), **{name: value})
 
 
-@pytest.mark.parametrize("changes", [{"images": -100}, {"batch": 0}, {"devices": -1}, {"pieces": 0}])
+@pytest.mark.parametrize("changes", [{"images": -100}, {"batch": 0}, {"devices": -1}, {"micro_batches": 0}])
 def test_a_time_is_of_one_thing_at_least(changes):
-    words = r"^images, batch, devices, pieces: expected at least 1 of each, got \(.*(-100|0|-1)"
+    words = r"^images, batch, devices, micro_batches: expected at least 1 of each, got \(.*(-100|0|-1)"
     with pytest.raises(ValueError, match=words):
         epoch_seconds(B, machine=Machine(80e9, 65e12), **{"images": 100, "batch": 8} | changes)
 

@@ -17,7 +17,7 @@ class Machine:
     flops: float  # FLOP per second in the precision of the run, as the maker has it
     utilisation: float = 0.4  # share of them that training reaches
     link: float = math.inf  # bytes per second between it and the others, in each direction
-    launch: float = 1e-5  # seconds to start one operation, which small pieces cannot hide
+    launch: float = 1e-5  # seconds to start one operation, which small micro-batches cannot hide
 
     def __post_init__(self):
         for name, value in vars(self).items():
@@ -100,47 +100,49 @@ def epoch_seconds(
     devices: int = 1,
     precision: str = "float32",
     sharded: bool = False,
-    pieces: int = 1,
+    micro_batches: int = 1,
     checkpointed: bool = False,
 ) -> float:
     """Seconds to train on `images` once, in steps of `batch` over all the devices.
 
-    Each device takes its share of a step in `pieces` (gradient accumulation). A multiply-add is two operations, and the
-    backward pass costs two forward passes: 6 operations per multiply-add of the model. If `checkpointed`, backward also
-    runs the blocks again as far as it needs them, without each MLP's second matrix. Each piece also takes the time to
-    start some 40 operations per block: a model of why small pieces reach less of `machine.utilisation`. To bring
-    numbers from n devices to all, each sends (n-1)/n of their bytes, and twice that to sum them as well (all-
-    reduce on a ring). DDP sums the gradients so during the last piece's backward pass. FSDP gathers the parameters
-    twice per piece, for the forward and for the backward pass (under "autocast" in bfloat16, by a
-    MixedPrecisionPolicy), and sums its gradients. A device sends while it computes, so the longer of the two
-    counts: the result is a lower bound.
+    Each device takes its share of a step in `micro_batches` (gradient accumulation). A multiply-add is two operations,
+    and the backward pass costs two forward passes: 6 operations per multiply-add of the model. If `checkpointed`,
+    backward also runs the blocks again as far as it needs them, without each MLP's second matrix. Each micro-batch also
+    takes the time to start some 40 operations per block: a model of why small ones reach less of `machine.utilisation`.
+    To bring numbers from n devices to all, each sends (n-1)/n of their bytes, and twice that to sum them as well
+    (all-reduce on a ring). DDP sums the gradients so during the last micro-batch's backward pass. FSDP gathers the
+    parameters twice per micro-batch, for the forward and for the backward pass (under "autocast" in bfloat16, by a
+    MixedPrecisionPolicy), and sums its gradients. A device sends while it computes, so the longer of the two counts:
+    the result is a lower bound.
     """
-    if min(counts := (images, batch, devices, pieces)) < 1:
-        raise ValueError(f"images, batch, devices, pieces: expected at least 1 of each, got {counts}")
+    if min(counts := (images, batch, devices, micro_batches)) < 1:
+        names = "images, batch, devices, micro_batches"
+        raise ValueError(f"{names}: expected at least 1 of each, got {counts}")
     second = config.depth * config.num_tokens * config.embed_dim * config.mlp_dim / count_macs(config)
     passes = 3 + checkpointed * (1 - second)  # an MLP's second matrix needn't be multiplied again
     compute = 2 * count_macs(config) * images / (devices * machine.flops * machine.utilisation)
-    started = pieces * images / batch * 40 / 3 * config.depth * machine.launch
+    started = micro_batches * images / batch * 40 / 3 * config.depth * machine.launch
     one = compute + started  # a forward pass over all images
     outer, inner = BYTES[precision]
     reduce, gather = (
         size * count_parameters(config) * (devices - 1) / devices / machine.link * images / batch
         for size in (outer, inner)
     )
+    backward = (passes - 1) * one
     if sharded:
-        return max(one, pieces * gather) + max((passes - 1) * one, pieces * (gather + reduce))
-    last = (passes - 1) * one / pieces  # only in its last piece's backward are the gradients whole
+        return max(one, micro_batches * gather) + max(backward, micro_batches * (gather + reduce))
+    last = backward / micro_batches  # only then are the gradients whole
     return passes * one - last + max(last, 2 * reduce)
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How many devices, in how many pieces each takes its share of a batch, and what it holds and takes."""
+    """How many devices, in how many micro-batches each takes its share of a batch, what it holds and takes."""
 
     devices: int
     sharded: bool  # parameters shared out (FSDP), or whole on each (DDP)
     checkpointed: bool  # blocks computed again in backward
-    pieces: int  # micro-batches whose gradients are accumulated
+    micro_batches: int  # of each device and step, their gradients accumulated
     memory: Memory
     seconds: float  # per epoch
 
@@ -151,7 +153,8 @@ def plan(
     """The plan with the fewest devices that divide the batch, suffice for it and train on `images` once within `hours`.
 
     Nine tenths of a device's memory count as usable. Where several ways fit (parameters sharded or not, activations
-    checkpointed or not, each in the largest pieces that fit), the plan takes the fastest, and of equals the simplest.
+    checkpointed or not, each in the largest micro-batches that fit), the plan takes the fastest, and of equals the
+    simplest.
     If no number of devices will do, a ValueError says whether memory or time is the reason.
     """
     if not 1 <= batch <= 2**32:  # as in a Recipe; of more, the divisors alone would take minutes
@@ -164,11 +167,11 @@ def plan(
                 continue
             way = {"precision": precision, "devices": devices, "sharded": sharded, "checkpointed": checkpointed}
             least = min(least, memory(config, 1, **way).peak)
-            for pieces in divisors(batch // devices):
-                need = memory(config, batch // devices // pieces, **way)
+            for number in divisors(batch // devices):
+                need = memory(config, batch // devices // number, **way)
                 if need.peak <= 0.9 * machine.memory:
-                    time = epoch_seconds(config, images, batch, machine, pieces=pieces, **way)
-                    found.append(Plan(devices, sharded, checkpointed, pieces, need, time))
+                    time = epoch_seconds(config, images, batch, machine, micro_batches=number, **way)
+                    found.append(Plan(devices, sharded, checkpointed, number, need, time))
                     break
         fastest = min(found, key=lambda way: way.seconds, default=None)
         if fastest and fastest.seconds <= 3600 * hours:

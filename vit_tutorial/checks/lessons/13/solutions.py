@@ -5,14 +5,14 @@ import math
 import torch
 
 
-def my_images(step, piece, rank, world, pieces, batch_size):
-    """Places in the epoch's order of a process's micro-batch: six ints -> int64 (n,)."""
+def my_images(step, micro_batch, rank, world, micro_batches, batch_size):
+    """Positions in the epoch's order of a process's micro-batch: six ints -> int64 (n,)."""
     ### BEGIN SOLUTION
     first = step * batch_size
     batch = torch.arange(first, first + batch_size)
     mine = batch[rank::world]
-    size = len(mine) // pieces
-    start = piece * size
+    size = len(mine) // micro_batches
+    start = micro_batch * size
     return mine[start : start + size]
     ### END SOLUTION
 
