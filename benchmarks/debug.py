@@ -1,7 +1,7 @@
 """What does a mistake cost, alone and with the others? python -m benchmarks.debug [--seeds 3]
 
 Lesson 14's model with the mistakes of lesson 14's colleague: all of them, each of them alone, and what is left after
-mending one after the other. The mistakes are edits of the exercises' solutions, by the sentences of the tables of
+fixing one after the other. The mistakes are edits of the exercises' solutions, by the sentences of the tables of
 checks. Each model learns for 600 steps from 50,000 digits of MNIST; after 150 and after 600 steps it is measured
 on 2,000 others, in batches of 64 as in training, and one by one. Lesson 14 shows the tables.
 """
@@ -84,7 +84,6 @@ def run(chosen: set[str], seed: int) -> dict:
     torch.set_num_threads(1)
     torch.manual_seed(seed)
     learned = by_heart(chosen)
-    torch.manual_seed(seed)
     torch.manual_seed(seed)
     images, labels = digits()
     model, losses, found = model_with(chosen - {RATE}), [], {}

@@ -17,7 +17,7 @@ HEAD = """\
 # A field guide to models that run and are wrong
 
 Nothing crashes, and something is off. Look for what you see on the left, make the test, and read the lesson if the test
-says yes. A mistake can hide another: mend one, test it, and look again. This page is written by
+says yes. A mistake can hide another: fix one, test it, and look again. This page is written by
 `python -m tools.fieldguide` from `mistakes.txt` in the folders of [lessons](lessons).
 
 | what you see | likely cause | smallest test | lesson |
