@@ -37,7 +37,7 @@ def tracked() -> list[Path]:
 
 
 def text_files() -> list[Path]:
-    binary = {".png", ".jpg", ".safetensors", ".gz"}
+    binary = {".png", ".jpg", ".npz", ".safetensors", ".gz", ".zip"}
     return [path for path in tracked() if path.suffix not in binary]
 
 

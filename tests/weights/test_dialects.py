@@ -94,7 +94,7 @@ def test_a_fused_matrix_comes_apart_into_queries_keys_and_values():
 
 
 def test_axes_differ_in_jax_alone():
-    assert axes("encoder.blocks.0.mlp.fc1.weight", DIALECTS["big_vision"]) == ("o i", "i o")
+    assert axes("encoder.blocks.0.mlp.fc1.weight", DIALECTS["big_vision"]) == ("i o", "o i")
     assert axes("encoder.blocks.0.mlp.fc1.bias", DIALECTS["big_vision"]) is None
     assert not any(
         axes(name, dialect)

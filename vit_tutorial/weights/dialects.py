@@ -21,7 +21,7 @@ class Dialect:
     library: str
     pairs: Sequence[tuple[str, str]]  # parts of names, ours and theirs
     apart: bool = False  # q, k and v are three tensors
-    layout: Sequence[tuple[Sequence[str], str, str]] = ()  # ends of our names, our axes, theirs
+    layout: Sequence[tuple[Sequence[str], str, str]] = ()  # ends of our names, their axes, ours
     expects: Mapping[str, object] = field(default_factory=dict)  # fields of a config
     signs: Mapping[str, bool] = field(default_factory=dict)  # names that are there, or are not; "a gate", by shapes
     no_bias: Sequence[str] = ()  # ends of our names of biases that the library has not
@@ -103,7 +103,7 @@ def split_qkv(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def axes(name: str, dialect: Dialect) -> tuple[str, str] | None:
-    """Our axes and theirs of the tensor that we call `name`; None where they are the same."""
+    """Their axes and ours of the tensor that we call `name`; None where they are the same."""
     return next((tuple(both) for ends, *both in dialect.layout if name.endswith(tuple(ends))), None)
 
 
@@ -146,8 +146,9 @@ def views(model: ViT, dialect: Dialect) -> dict[str, Tensor]:
         state = split_qkv({name: tensor for name, tensor in state.items() if name not in head}) | head
     for name, tensor in state.items():
         if both := axes(name, dialect):
-            heads = {"h": model.config.num_heads} if "h" in both[1].split() else {}
-            state[name] = rearrange(tensor, f"{both[0]} -> {both[1]}", **heads)
+            theirs, ours = both
+            heads = {"h": model.config.num_heads} if "h" in theirs.split() else {}
+            state[name] = rearrange(tensor, f"{ours} -> {theirs}", **heads)
     return state
 
 

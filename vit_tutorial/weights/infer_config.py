@@ -27,7 +27,7 @@ def infer_config(state_dict: Mapping[str, Tensor] | str | PathLike) -> ViTConfig
 
     def sizes(ours: str, pattern: str) -> dict[str, int]:
         """The lengths of the axes that `pattern` names, of the tensor that we call `ours`; {} if the file lacks it."""
-        theirs, (_, pattern) = their_name(ours, dialect.pairs), axes(ours, dialect) or ("", pattern)
+        theirs, (pattern, _) = their_name(ours, dialect.pairs), axes(ours, dialect) or (pattern, "")
         if theirs not in tensors:
             return {}
         if len(shape := tuple(tensors[theirs].shape)) != len(pattern.split()):
