@@ -44,8 +44,8 @@ class Products(MultiHeadAttention):
         return self.out(rearrange(looks @ v, "B h N d -> B N (h d)"))
 
 
-def views(images: Tensor, chance: torch.Generator) -> Tensor:
-    """Each picture (B, 3, H, W) moved by up to four pixels, half of them mirrored, brighter or darker."""
+def moved(images: Tensor, chance: torch.Generator) -> Tensor:
+    """Each picture (B, 3, H, W) moved by up to four pixels, half of them mirrored."""
     B, _, H, W = images.shape
     padded = F.pad(images, (4, 4, 4, 4), mode="reflect")
     top, left = torch.randint(9, (2, B, 1), generator=chance)
@@ -53,25 +53,38 @@ def views(images: Tensor, chance: torch.Generator) -> Tensor:
     mirrored = torch.rand(B, 1, generator=chance) < 0.5
     columns = torch.where(mirrored, columns.flip(1), columns)
     which = torch.arange(B)[:, None, None]
-    moved = padded.permute(0, 2, 3, 1)[which, rows[:, :, None], columns[:, None, :]].permute(0, 3, 1, 2)
-    gain, offset = 0.2 * torch.randn(2, B, 1, 1, 1, generator=chance)
-    return moved * (1 + gain) + offset
+    return padded.permute(0, 2, 3, 1)[which, rows[:, :, None], columns[:, None, :]].permute(0, 3, 1, 2)
+
+
+def views(images: Tensor, chance: torch.Generator) -> Tensor:
+    """Each picture (B, 3, H, W) moved by up to four pixels, half of them mirrored, brighter or darker."""
+    seen = moved(images, chance)
+    gain, offset = 0.2 * torch.randn(2, len(images), 1, 1, 1, generator=chance)
+    return seen * (1 + gain) + offset
+
+
+def cutmix(batch: Tensor, chance: torch.Generator) -> float:
+    """Paste one box of its neighbour into each picture of (B, 3, H, W), in place: the share that is left of its own.
+
+    CutMix, arXiv 1905.04899.
+    """
+    H, W = batch.shape[-2:]
+    size = (1 - torch.rand((), generator=chance)).sqrt()
+    h, w = int(size * H), int(size * W)
+    top = int(torch.randint(H - h + 1, (), generator=chance))
+    left = int(torch.randint(W - w + 1, (), generator=chance))
+    batch[:, :, top : top + h, left : left + w] = batch.roll(1, 0)[:, :, top : top + h, left : left + w].clone()
+    return 1 - h * w / (H * W)
 
 
 def batches(images: Tensor, labels: Tensor, epoch: int, chance: torch.Generator) -> Iterator[tuple[Tensor, ...]]:
     """Views (B, 3, H, W), two labels of each (B,), and the share of the first."""
-    H, W = images.shape[-2:]
     steps = len(images) // BATCH
     for which in torch.randperm(len(images), generator=chance)[: steps * BATCH].split(BATCH):
         batch, own = views(images[which], chance), labels[which]
         other, share = own, 1.0
-        if epoch < PASSES - PLAIN_PASSES and torch.rand((), generator=chance) < MIXED:  # CutMix, arXiv 1905.04899
-            size = (1 - torch.rand((), generator=chance)).sqrt()
-            h, w = int(size * H), int(size * W)
-            top = int(torch.randint(H - h + 1, (), generator=chance))
-            left = int(torch.randint(W - w + 1, (), generator=chance))
-            batch[:, :, top : top + h, left : left + w] = batch.roll(1, 0)[:, :, top : top + h, left : left + w].clone()
-            other, share = own.roll(1), 1 - h * w / (H * W)
+        if epoch < PASSES - PLAIN_PASSES and torch.rand((), generator=chance) < MIXED:
+            other, share = own.roll(1), cutmix(batch, chance)
         yield batch, own, other, share
 
 

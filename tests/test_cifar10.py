@@ -6,7 +6,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from benchmarks import cifar10, mnist_best
+from benchmarks import cifar10, mnist_best, photo_recipe
 from vit_tutorial.attention import MultiHeadAttention
 
 
@@ -45,6 +45,16 @@ def test_every_picture_comes_once_and_a_mixed_one_has_both_labels(monkeypatch):
     assert sorted(told) == list(range(40)) and 0 < mixed < 5
     plain = cifar10.PASSES - cifar10.PLAIN_PASSES
     assert all(share == 1 for *_, share in cifar10.batches(images, labels, plain, torch.Generator().manual_seed(1)))
+
+
+def test_what_the_table_of_lesson_08_mixes_holds_its_labels_in_their_shares():
+    images = torch.arange(640.0)[:, None, None, None].repeat(1, 3, 8, 10)  # all pixels of a picture are its number
+    shares = []
+    for batch, own, other, share in photo_recipe.batches(images, torch.arange(640), torch.Generator(), mixes=True):
+        expected = share * own + (1 - share) * other
+        torch.testing.assert_close(batch.mean((1, 2, 3)), expected, rtol=1e-5, atol=1e-3)
+        shares.append(share)
+    assert len(shares) == 5 and min(shares) < 1 and (images == torch.arange(640.0)[:, None, None, None]).all()
 
 
 def test_a_digit_is_turned_scaled_and_shifted_about_its_middle(monkeypatch):

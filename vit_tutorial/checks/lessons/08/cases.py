@@ -89,19 +89,19 @@ def temperature_of(answer, logits, labels):
     T = float(found)
     if not 0 < T < math.inf:
         raise Unfit(f"a positive number is asked for, the temperature; this is {T:.3g}.")
-    claimed = (logits.double() / T).softmax(dim=1).amax(dim=1).mean()
-    off = float(claimed - (logits.argmax(dim=1) == labels).double().mean())
+    confidence = (logits.double() / T).softmax(dim=1).amax(dim=1).mean()
+    off = float(confidence - (logits.argmax(dim=1) == labels).double().mean())
     about = f"about {1.2 ** round(math.log(T, 1.2)):.2g}"  # a coarse search and a fine one give the same words
     about = {0.05: "0.05, the lower border", 20.0: "20, the upper border"}.get(round(T, 3), about)
     if abs(off) < 1.2e-3:
-        return "a T with which it claims what it gets right"
+        return "a T with which the mean confidence is the share of right predictions"
     if abs(off) < 0.02:
-        return "a T near the right one: its mean claim is off by more than the 0.001 that is allowed"
-    return f"a T of {about}, with which it claims too {'much' if off > 0 else 'little'}"
+        return "a T near the right one: the mean confidence is off by more than the 0.001 that is allowed"
+    return f"a T of {about}, with which its confidence is too {'high' if off > 0 else 'low'}"
 
 
-def pictures_of(sizes, seed):
-    """From which digit each picture was made: `sizes` pictures of digits whose numbers have gaps, in any order."""
+def images_of(sizes, seed):
+    """From which digit each image was made: `sizes` images of digits whose numbers have gaps, in any order."""
     numbers_ = torch.arange(len(sizes)) * 7 + 2
     made = numbers_.repeat_interleave(torch.tensor(sizes))
     return made[torch.randperm(len(made), generator=torch.Generator().manual_seed(seed))]
@@ -122,10 +122,10 @@ def sides(answer, original, share):
     drawn = set.union(*(held for _, held in digits))
     same_each = len({tuple(sorted(b)) for _, b in found}) == 1
     return {
-        "a digit with pictures on both sides": yes(a & b for a, b in digits),
-        "a picture on both sides": yes(a & b for a, b in found),
-        "a picture on no side": yes(every - a - b for a, b in found),
-        "digits with pictures for validation": f"{off[0]:+d}" if len({*off}) == 1 else varies,
+        "a digit with images on both sides": yes(a & b for a, b in digits),
+        "an image on both sides": yes(a & b for a, b in found),
+        "an image on no side": yes(every - a - b for a, b in found),
+        "digits for validation, compared with what was asked": f"{off[0]:+d}" if len({*off}) == 1 else varies,
         "the draw": "the same each time" if same_each else "the generator's" if found == again else "another each time",
         "digits that can be drawn": "all" if drawn == {*original.tolist()} else "some",
     }
@@ -148,9 +148,9 @@ def pair(found, original):
     if any(part.ndim != 1 or part.is_floating_point() for part in both):
         raise Unfit("two tensors of indices with one axis each are asked for, (k,) and (n-k,), int64.")
     if any(len(part) and not 0 <= int(part.min()) <= int(part.max()) < len(original) for part in both):
-        raise Unfit("some numbers are no index of a picture: return places in `original`, not the digits' own numbers.")
+        raise Unfit("some numbers are no index of an image: return places in `original`, not the digits' own numbers.")
     if any(len(part.unique()) < len(part) for part in both):
-        raise Unfit("a picture is listed twice on one side: each index once.")
+        raise Unfit("an image is listed twice on one side: each index once.")
     return tuple(frozenset(part.tolist()) for part in both)
 
 
@@ -165,15 +165,15 @@ def errors_of(answer, base, row):
 CLAIMS = [
     claims(*sizes, seed) for seed, sizes in enumerate([(120, 3, 0.4), (300, 7, 3.0), (200, 4, 13.0), (90, 12, 0.11)])
 ]
-PICTURES = [
-    (pictures_of((3, 1, 4, 2, 5, 2, 6), 0), 0.4),
-    (pictures_of((2, 7, 1, 3, 3, 8, 2, 4, 5), 1), 0.25),
-    (pictures_of((9,) * 20, 2), 0.1),
+IMAGES = [
+    (images_of((3, 1, 4, 2, 5, 2, 6), 0), 0.4),
+    (images_of((2, 7, 1, 3, 3, 8, 2, 4, 5), 1), 0.25),
+    (images_of((9,) * 20, 2), 0.1),
 ]
 
 EXERCISES = {  # of the first two a kind of result is told, which for other numbers may be another
     "honest_temperature": Exercise(honest_temperature, CLAIMS, run=temperature_of, gradients=False, others=CLAIMS),
-    "split_by_original": Exercise(split_mended, PICTURES, run=sides, gradients=False, others=PICTURES),
+    "split_by_original": Exercise(split_mended, IMAGES, run=sides, gradients=False, others=IMAGES),
     "gap_in_errors": Exercise(
         gap_in_errors,
         [

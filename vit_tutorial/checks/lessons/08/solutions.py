@@ -40,10 +40,10 @@ def my_confusion(labels, predictions, classes):
 
 
 def honest_temperature(logits, labels):
-    """T for which softmax(logits / T) claims on average what it gets right: (n, C), (n,) -> float.
+    """T for which softmax(logits / T) is calibrated on average: (n, C), (n,) -> float.
 
-    What it claims for a picture is the largest of its probabilities. T lies between 0.05 and 20; the
-    mean claim and the share of right answers may differ by 0.001.
+    An image's confidence is the largest of its probabilities. T is between 0.05 and 20; the mean
+    confidence and the share of right predictions may differ by 0.001.
     """
     ### BEGIN SOLUTION
     right = (logits.argmax(dim=1) == labels).double().mean()
@@ -51,8 +51,8 @@ def honest_temperature(logits, labels):
     for _ in range(60):
         T = (low * high) ** 0.5
         probabilities = (logits.double() / T).softmax(dim=1)
-        claimed = probabilities.amax(dim=1).mean()
-        if claimed > right:
+        confidence = probabilities.amax(dim=1).mean()
+        if confidence > right:
             low = T
         else:
             high = T
@@ -61,9 +61,9 @@ def honest_temperature(logits, labels):
 
 
 def split_mended(original, share, generator):
-    """Pictures to learn from and for validation, by index: (n,) int64 -> (k,) and (n-k,), int64.
+    """Images to learn from and for validation, by index: (n,) int64 -> (k,) and (n-k,), int64.
 
-    `original` says from which digit each picture was made; its numbers may have gaps. Of all these
+    `original` says from which digit each image was made; its numbers may have gaps. Of all these
     digits, round(share * their number) are drawn with `generator`, for validation.
     """
     ### BEGIN SOLUTION
