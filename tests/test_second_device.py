@@ -29,7 +29,7 @@ for here, moved in zip(encoder.parameters(), there.parameters(), strict=True):
     assert moved.is_cuda and torch.equal(here.grad, moved.grad.cpu())
 """
 AFTERWARDS["09"] = """
-from vit_tutorial.interpret import attention_row
+from vit_tutorial.interpret import attention_distance, attention_row
 from vit_tutorial.widgets import explore_block
 
 def looked_at(model):
