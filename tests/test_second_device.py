@@ -45,6 +45,8 @@ for a, b in zip(here, looked_at(model.to("cuda")), strict=True):
     assert b.is_cuda and torch.allclose(a, b.cpu(), atol=1e-5)
 """
 AFTERWARDS["10"] = """
+from vit_tutorial.weights.dialects import export
+
 there = ViT(digits.config).eval().to("cuda")
 load_by(TRANSFORMERS, there, file)
 assert all(p.is_cuda for p in there.parameters()) and accuracy(there) == accuracy(digits)
