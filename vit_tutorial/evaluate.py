@@ -23,7 +23,7 @@ def eval_mode(model: nn.Module) -> Iterator[None]:
 
 
 @torch.no_grad()
-def predict(model: nn.Module, images: Tensor, batch_size: int = 1000) -> Tensor:
+def predict(model: nn.Module, images: Tensor, batch_size: int = 100) -> Tensor:
     """Logits (n, num_classes) of many images (n, C, H, W), float32 on the CPU, in eval mode."""
     device = next(model.parameters()).device
     with eval_mode(model):
