@@ -16,6 +16,7 @@ from tools import LESSONS, ROOT
 from vit_tutorial import checks
 from vit_tutorial.checks.predict import table
 
+pytestmark = pytest.mark.long
 NEXT = f"{len(LESSONS):02}"
 FOLDERS = ("benchmarks", "classroom", "notebooks", "tests", "tools", "vit_tutorial", ".ci")
 FILES = ("README.md", "CONTRIBUTING.md", "TEACHING.md", "LICENSE", "pyproject.toml", "environment.yml", "conftest.py")
@@ -92,7 +93,6 @@ def test_it_is_complete(copy):
     assert int(re.search(r"(\d+) passed", done.stdout)[1]) >= 50
 
 
-@pytest.mark.long
 def test_it_runs_and_is_stored(copy):
     assert (done := run(copy, "-m", "tools.store", NEXT)).returncode == 0, done.stderr
     assert re.search(rf"^{NEXT}_again: \d+\.\d s$", done.stderr, re.MULTILINE)

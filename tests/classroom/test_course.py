@@ -6,25 +6,22 @@ import io
 import itertools
 import os
 import re
-import sys
 import zipfile
 
 import nbformat
 import pytest
-import torch
 from nbformat.v4 import new_code_cell
 from nbgrader.converters import Autograde
 
-from classroom import judge, setup
-from classroom.grade import grade, main
+from classroom import judge
+from classroom.grade import grade
 from classroom.grading import convert
-from classroom.lessons import LINK, Refused, alone, chosen, first_screen, is_check, is_solution, read
+from classroom.lessons import Refused, is_check, is_solution, read
 from vit_tutorial import checks
 
 from .conftest import LESSON, marks, solved, words
 
-pytestmark = pytest.mark.filterwarnings("ignore:Object of type")  # nbgrader's, of its database
-POINTS = {"check-registers": 2, "check-warm-start": 3, "check-feature-map": 2}
+pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("ignore:Object of type")]  # nbgrader's, of its database
 
 
 def as_colab(lesson):
@@ -215,59 +212,6 @@ def test_a_second_hand_in_replaces_the_first(graded, quick, room, tmp_path, caps
     assert all(is_check(after) for cell, after in itertools.pairwise(kept) if is_solution(cell))  # where they stood
     assert "right, on" in page(graded[0], "cleo") and "nothing is written" not in page(graded[0], "cleo")
     assert f"- 1 × {sentences()[0]} (bert)" in capsys.readouterr().out
-
-
-def test_the_student_edition_shows_the_first_screen_before_a_cell_is_run(tmp_path):
-    setup.without_solutions(chosen(["01"]), tmp_path)
-    given, original = (read(folder / "01_patchify.ipynb") for folder in (tmp_path, chosen(["01"])[0].parent))
-    shown = [cell for cell in given.cells if cell.get("outputs")]
-    assert [cell.outputs for cell in shown] == [c.outputs for c in first_screen(original) if c.outputs]
-    assert len(shown) == 2 and all("image/png" in output.data for cell in shown for output in cell.outputs)
-
-
-def test_the_student_edition(room, tmp_path):
-    setup.without_solutions(sorted(room.glob("*.ipynb")), tmp_path)
-    assert {path.name for path in tmp_path.iterdir()} == {"01_patchify.ipynb", f"{LESSON}.ipynb", "figure1.png"}
-    given, original = read(tmp_path / f"{LESSON}.ipynb"), read(room / f"{LESSON}.ipynb")
-    text = "\n".join(cell.source for cell in given.cells)
-    assert "SOLUTION" not in text and text.count("    raise NotImplementedError()") == 5
-    assert not any(cell.get("outputs") for cell in given.cells)
-    hidden = [c for c in original.cells if "jupyter" in c.metadata and not is_solution(c)]
-    assert [is_solution(c) for c in given.cells if "jupyter" in c.metadata] == [False] * len(hidden)
-    assert given.cells[1].source.startswith("<details><summary>For students")
-    assert re.findall(r"^\*difficulty.*· (\d) points\*$", text, re.M) == ["2", "3", "2"]
-    assert {c.metadata.nbgrader.grade_id: c.metadata.nbgrader.points for c in filter(is_check, given.cells)} == POINTS
-    for stub, check in zip(filter(is_solution, given.cells), filter(is_check, given.cells), strict=True):
-        with pytest.raises(AssertionError, match="nothing is written yet"):
-            exec(f"{stub.source}\n{check.source}", {"checks": checks, "nn": torch.nn, "torch": torch})
-
-
-def test_a_lesson_alone_links_to_no_file_that_does_not_come_along():
-    first, second = chosen(["04", "05"])
-    one, both = ("\n".join(c.source for c in alone(read(first), there).cells) for there in ([first], [first, second]))
-    assert "**Next:** 05_encoder: the rest" in one and "**Next:** [05_encoder](05_encoder.ipynb)" in both
-    assert not LINK.search(one) and "](https://arxiv.org" in one
-
-
-@pytest.mark.parametrize(
-    "arguments, line",
-    [
-        (["nowhere", "02"], "nowhere is no course"),
-        (["course", "77"], "no lesson 77 in .*course; there are 01_patchify, 02_cls_token"),
-        (["course", "02", "nowhere"], "nowhere is neither a folder nor a zip"),
-        (["course", "01"], "no hand-in of 01_patchify|submitted is neither"),
-        (
-            ["course", "02", ".", "--roster", "nowhere.csv"],
-            r"--roster nowhere.csv: cannot be read as text",
-        ),
-    ],
-)
-def test_bad_input_is_refused_in_one_line(room, monkeypatch, arguments, line):
-    monkeypatch.chdir(room)
-    monkeypatch.setattr(sys, "argv", ["grade", *arguments])
-    with pytest.raises(SystemExit, match=line) as refused:
-        main()
-    assert "\n" not in str(refused.value)
 
 
 def test_what_stops_nbgrader_is_said(graded, monkeypatch):
