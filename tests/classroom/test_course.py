@@ -137,6 +137,7 @@ def test_feedback_names_the_mistakes_and_the_points(graded):
     assert not any("Traceback (most" in text for text in said.values())
     assert "Anna A: 7 of 7 points Exercise 1" in said["Anna_A_77"] and "Test cell" not in said["Anna_A_77"]
     assert "Exercise 3" in said["Anna_A_77"] and "From memory" not in said["Anna_A_77"]  # the exercises alone
+    assert "Check: check-registers" in said["Anna_A_77"] and "(Top)" not in said["Anna_A_77"]
 
 
 def test_a_right_answer_counts_wherever_it_is(graded):
