@@ -73,7 +73,7 @@ class Shell:
 def statements(source: str) -> list[ast.stmt]:
     """A cell's, as IPython takes them, and those in the cell of a magic such as %%time."""
     found = []
-    for statement in ast.parse(TransformerManager().transform_cell(source)).body:
+    for statement in ast.parse(TransformerManager().transform_cell(source), "your cell").body:
         match statement:
             case ast.Expr(ast.Call(ast.Attribute(attr="run_cell_magic"), [ast.Constant(name), _, ast.Constant(cell)])):
                 found += statements(cell) if name in MAGICS else []

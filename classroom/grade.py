@@ -113,7 +113,7 @@ def came(
     if not any(student.files for student in found.values()):
         raise Refused(f"no hand-in of {lesson} in {folder}")
     if strangers := sorted({*found} - {*listed}) if listed else []:
-        print(f"not on the roster: {', '.join(strangers)}")
+        print(f"matched to nobody on the roster, so left out of Moodle's files: {', '.join(strangers)}")
     for key, student in found.items():  # so that all are in the marks, some with a blank
         gradebook.update_or_create_student(key, **({"last_name": student.name} if student.name != key else {}))
     numbers = {key: number_in(name) for key, name in moodle_folders(course, lesson).items()}
@@ -146,6 +146,8 @@ def graded(
             print(f"not graded: {shown(str(reason))}")
             remarks[key] = [f"not graded: {shown(str(reason))}"]
             continue
+        if len(found[key].files) > 1:
+            remarks[key] = [*remarks.get(key, []), "several files, the newest counted"]
         now, said = time.perf_counter(), "".join(f" ({remark})" for remark in remarks.get(key, []))
         left = f", {(now - begun) / i * (len(students) - i) / 60:.0f} min left" * (i < len(students))
         print(f"{given:5g} of {full:g} points{said} {now - start:5.0f} s{left}", flush=True)

@@ -16,7 +16,7 @@ from nbformat.v4 import new_code_cell
 from .grading import exercises
 from .lessons import Refused, is_check, read, title
 from .looks import MOVED, body
-from .names import MOODLE, Listed, free, owners, student_of
+from .names import MOODLE, Listed, free, namesakes, owners, student_of
 
 MOODLE_FILE = "moodle.txt"  # beside a hand-in: the name of the folder in which Moodle gave it to us
 LARGEST = 40_000_000  # bytes; the edition in one file has 13 MB
@@ -164,6 +164,10 @@ def place(
         names = ", ".join(shown(where.parts[0]) for where, _, *who in came if (*who,) in both)
         why = f"the roster has one {listed[one].name}, and more have handed in"
         print(f"{names}: {why}. Write {one} in place of the name")
+    for where, _, key, name in came:
+        if (key, name) not in own and len(same := namesakes(name, listed)) > 1:
+            why = f"{len(same)} on the roster are called {name}"
+            print(f"{shown(where.parts[0])}: {why}. Write the id in place of the name: {' or '.join(same)}")
     for where, path, key, name in came:
         if one := own.get((key, name)):
             key, name = one, listed[one].name

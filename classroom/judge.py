@@ -76,6 +76,7 @@ def verdicts(cells: list[NotebookNode], limit: float, release: Sequence[Notebook
     given = {}
     for exercise, key in chosen.items():
         look, note = remark(known[key], hand_in)
+        look = look or "another cell's variable" * found[key].text.endswith(ALONE)
         given[exercise] = found[key]._replace(look=look, note=note, cell=known[key].cell)
     return given
 
@@ -86,7 +87,8 @@ def remark(counted: looks.Look, hand_in: looks.Page) -> tuple[str, str]:
     if counted.cell is not None and (number := hand_in.twice.get(counted.exercise)):
         return "two definitions", f"Note: your notebook defines `{who}` in {number} ways. The one {where} counted."
     if counted.where:
-        return "answer elsewhere", f"Note: your answer was found {where}. Please write it in the cell above the check."
+        note = f"Note: your answer was found {where}. Next time, write it in the cell directly above the check."
+        return "answer elsewhere", note
     return "", ""
 
 

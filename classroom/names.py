@@ -93,9 +93,16 @@ def fitting(key: str, name: str, listed: dict[str, Listed]) -> tuple[str | None,
     ids = {key.casefold(), as_folder(name).casefold()}
     if same := [one for one in listed if one.casefold() in ids]:
         return same[0], True
-    for level in range(3):
-        same = same or [one for one, known in listed.items() if spellings(known.name)[level] == spellings(name)[level]]
+    same = namesakes(name, listed)
     return (same[0] if len(same) == 1 else None), False
+
+
+def namesakes(name: str, listed: dict[str, Listed]) -> list[str]:
+    """The ids of all on the roster who have this name, in the closest spelling that anyone has."""
+    for level in range(3):
+        if same := [one for one, known in listed.items() if spellings(known.name)[level] == spellings(name)[level]]:
+            return same
+    return []
 
 
 def owners(

@@ -131,7 +131,7 @@ def no_mark(course: Path, lesson: str, key: str, student: Student) -> None:
     reasons = "".join(f"<li>{escape(reason)}</li>" for reason in student.skipped)
     why = f""", because nothing that you handed in could be graded.</p>
 <ul>{reasons}</ul>
-<p>Please hand in the notebook itself, the file that ends in <code>.ipynb</code>, saved, as one file."""
+<p>Please hand in the notebook of this lesson, a file that ends in <code>.ipynb</code>, saved, as one file."""
     if student.files:
         why = ". Your notebook has come, and will be graded again."
     body = f"<h1>{escape(heading)}</h1>\n<p>{escape(student.name)}: no mark yet{why}</p>"

@@ -144,7 +144,7 @@ def test_a_right_answer_counts_wherever_it_is(graded):
     said = words(page(graded[0], "hugo"))
     assert "hugo: 7 of 7 points" in said
     for where in ("in a cell below the check", "in `WarmStart`, which you changed in place", "in the check's cell"):
-        assert f"Note: your answer was found {where}. Please write it in the cell above the check." in said
+        assert f"Note: your answer was found {where}. Next time, write it in the cell directly above the check." in said
     assert "(this was in the check's cell)" in said and "nothing is written yet" not in said
     with open(graded[0] / "grades" / f"{LESSON}.csv", encoding="utf-8-sig") as file:
         look = {row["student_id"]: row["look_at"] for row in csv.DictReader(file)}

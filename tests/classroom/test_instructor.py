@@ -10,6 +10,7 @@ from bs4 import BeautifulSoup
 
 from classroom import __main__ as command
 from classroom import instructor, slides
+from classroom.grading import exercises
 from classroom.lessons import Refused, chosen, facts, is_check, is_solution, read
 from classroom.sections import names, optional, sections
 from vit_tutorial import checks, data
@@ -182,3 +183,10 @@ def test_a_part_that_fails_leaves_nothing(tmp_path, monkeypatch):
 def test_all_parts_are_in_the_teachers_table():
     teaching = (data.FOLDER.parent / "TEACHING.md").read_text()
     assert {*re.findall(r"`(\w+)/`", teaching)} >= {*command.PARTS}
+
+
+def test_the_points_that_the_teacher_reads_are_lesson_04s():
+    """Moodle's maximum."""
+    (path,) = chosen(["04"])
+    points = sum(check.metadata.nbgrader.points for *_, check in exercises(read(path)))
+    assert f"({points} for lesson 04)" in (data.FOLDER.parent / "TEACHING.md").read_text()

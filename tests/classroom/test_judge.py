@@ -46,7 +46,7 @@ def test_what_ipython_takes_is_taken():
 
 
 KINDS = [  # an answer to feature_map, the kind of its verdict, and what the student reads
-    ("def feature_map(tokens, grid)\n    return tokens", "stopped", "SyntaxError: expected ':'"),
+    ("def feature_map(tokens, grid)\n    return tokens", "stopped", "SyntaxError: expected ':' (your cell, line 1)"),
     ("found = 1", "stopped", "NameError: name 'feature_map' is not defined. Variables from other cells"),
     ("def feature_map(tokens, grid):\n    return tokens / scale", "stopped", "Compute them in the answer's own cell"),
     ("def feature_map(tokens, grid):\n    raise NotImplementedError()", "empty", "nothing is written yet"),
@@ -61,6 +61,7 @@ def test_an_answer_without_points_hears_why(answer, kind, words):
     cells[0].metadata.nbgrader, cells[1].metadata.nbgrader = {"solution": True}, {"grade": True}
     verdict = judge.verdicts(cells, 20)["feature_map"]
     assert verdict.kind == kind and words in verdict.text
+    assert verdict.look == "another cell's variable" * ("Variables from other cells" in verdict.text)
 
 
 @pytest.mark.parametrize("name", FAULTY)

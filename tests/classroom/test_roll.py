@@ -104,7 +104,12 @@ def test_nobody_stands_twice_when_the_roster_comes_later(room, course, tmp_path,
     assert moodle(course)[0] == {"1": "7.0", "2": "7.0"}  # those on the roster
     printed = capsys.readouterr().out
     assert "the roster has one Anna Schmidt, and more have handed in. Write a1 in place of the name" in printed
-    assert "not on the roster: Anna_Schmidt_8, Schmidt_Anna_7" in printed
+    assert "matched to nobody on the roster, so left out of Moodle's files: Anna_Schmidt_8, Schmidt_Anna_7" in printed
+    (tmp_path / "two.csv").write_text("\n".join([*lines, "a2;Anna;Schmidt"]), encoding="utf-8-sig")
+    copy = shutil.copytree(course, tmp_path / "copy")
+    grade(copy, "02", hand_ins(room, tmp_path / "5", file("Schmidt, Anna_7")), listed=tmp_path / "two.csv")
+    said = "2 on the roster are called Schmidt, Anna. Write the id in place of the name: a1 or a2"
+    assert said in capsys.readouterr().out
     kept = course / "roster.csv"
     grade(course, "02", hand_ins(room, tmp_path / "3", file("a1_8")), listed=kept)
     assert kept.read_bytes() == (tmp_path / "class.csv").read_bytes()

@@ -95,7 +95,7 @@ def stopped(error: Exception, exercise, answer: Callable) -> str:
     elif "same number of dimensions" in text:
         hint = " An index drops its axis, and a slice keeps it: `x[:, 0]` has one axis less than `x[:, :1]`."
     elif "invalid for input of size" in text:
-        hint = " A reshape needs as many numbers as there are: is a size fixed, a square taken for granted, or an axis left out?"
+        hint = " A reshape keeps all numbers: is a size fixed, a square taken for granted, or an axis left out?"
     return f"your code stopped{place} with {type(error).__name__}: {text.removesuffix('.')}.{hint}"
 
 
