@@ -81,6 +81,7 @@ def claims(n, C, size, seed):
 
 def temperature_of(answer, logits, labels):
     """Whether the temperature fits, else about how large it is, and on which side it errs, in words."""
+    as_given = logits.double()  # a copy: some answers divide `logits` in place
     found = answer(logits, labels)
     if found is None:
         return None
@@ -89,8 +90,8 @@ def temperature_of(answer, logits, labels):
     T = float(found)
     if not 0 < T < math.inf:
         raise Unfit(f"a positive number is asked for, the temperature; this is {T:.3g}.")
-    confidence = (logits.double() / T).softmax(dim=1).amax(dim=1).mean()
-    off = float(confidence - (logits.argmax(dim=1) == labels).double().mean())
+    confidence = (as_given / T).softmax(dim=1).amax(dim=1).mean()
+    off = float(confidence - (as_given.argmax(dim=1) == labels).double().mean())
     about = f"about {1.2 ** round(math.log(T, 1.2)):.2g}"  # a coarse search and a fine one give the same words
     about = {0.05: "0.05, the lower border", 20.0: "20, the upper border"}.get(round(T, 3), about)
     if abs(off) < 1.2e-3:
@@ -121,6 +122,8 @@ def sides(answer, original, share):
     varies = "varying, " + ("too many" if average > 0.4 else "too few" if average < -0.4 else "right on average")
     drawn = set.union(*(held for _, held in digits))
     same_each = len({tuple(sorted(b)) for _, b in found}) == 1
+    largest = original.mode().values.item()
+    often = sum(largest in held for _, held in digits) / len(digits)
     return {
         "a digit with images on both sides": yes(a & b for a, b in digits),
         "an image on both sides": yes(a & b for a, b in found),
@@ -128,6 +131,7 @@ def sides(answer, original, share):
         "digits for validation, compared with what was asked": f"{off[0]:+d}" if len({*off}) == 1 else varies,
         "the draw": "the same each time" if same_each else "the generator's" if found == again else "another each time",
         "digits that can be drawn": "all" if drawn == {*original.tolist()} else "some",
+        "the digit with most images": "drawn too often" if often > share + 0.5 and not same_each else "as the others",
     }
 
 
@@ -169,6 +173,7 @@ IMAGES = [
     (images_of((3, 1, 4, 2, 5, 2, 6), 0), 0.4),
     (images_of((2, 7, 1, 3, 3, 8, 2, 4, 5), 1), 0.25),
     (images_of((9,) * 20, 2), 0.1),
+    (images_of((1, 2, 60, 1, 3, 2, 1, 2, 1, 2), 3), 0.1),
 ]
 
 EXERCISES = {  # of the first two a kind of result is told, which for other numbers may be another
