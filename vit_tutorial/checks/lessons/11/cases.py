@@ -62,7 +62,9 @@ def seen_of(answer, n: int, copies: int, most: int, H: int, W: int):
     if views.shape[1:] != images.shape[1:]:
         raise Unfit(f"the views have shape {tuple(views.shape)}; {(copies * n, 1, H, W)} is expected.")
     if given.shape != views.shape[:1]:
-        raise Unfit(f"the labels have shape {tuple(given.shape)}, and there are {len(views)} views: one label for each.")
+        raise Unfit(
+            f"the labels have shape {tuple(given.shape)}, and there are {len(views)} views: one label for each."
+        )
     said = {"views": len(views), "of type": f"{given.dtype}"}
     middle = views[:, 0, H // 2, W // 2].long().clamp(0, n * H * W - 1)
     which, place = middle // (H * W), middle % (H * W)
@@ -178,7 +180,9 @@ def fitted(answer, classes: int, n: int, C: float):
     if not all(isinstance(part, Tensor) for part in (layer.weight, layer.bias)) or (
         (layer.weight.shape, layer.bias.shape) != ((classes, X.shape[1]), (classes,))
     ):
-        raise Unfit(f"`model.head.linear` should keep a weight of shape {(classes, X.shape[1])} and a bias {(classes,)}.")
+        raise Unfit(
+            f"`model.head.linear` should keep a weight of shape {(classes, X.shape[1])} and a bias {(classes,)}."
+        )
     W, bias = layer.weight.detach().double(), layer.bias.detach().double()
     logits = X @ W.T + bias
     left = torch.eye(classes, dtype=torch.float64)[labels] - logits.softmax(dim=1)
