@@ -30,6 +30,22 @@ def test_download_says_in_one_line_that_there_is_no_network(monkeypatch):
         pretrained.download("keras")
 
 
+def test_download_asks_once_where_there_is_no_network(monkeypatch, tmp_path, caplog):
+    monkeypatch.delenv("VIT_TUTORIAL_OFFLINE", raising=False)
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path))
+    asked = []
+
+    def refuse(*arguments, **options):
+        asked.append(arguments)
+        raise ValueError("Name or service not known")  # httpx's exceptions are no OSError
+
+    monkeypatch.setattr(huggingface_hub, "get_hf_file_metadata", refuse)
+    for name in ("dinov2", "transformers"):
+        with pytest.raises(ConnectionError, match=f"^no weights of {name}: .* could not fetch them .*not known"):
+            pretrained.download(name)
+    assert len(asked) == 2 and not caplog.records
+
+
 @pytest.fixture
 def cache(tmp_path, monkeypatch):
     """Where torchvision's file lies, and, whatever is asked for, the hub's."""
@@ -37,7 +53,7 @@ def cache(tmp_path, monkeypatch):
     monkeypatch.setenv("TORCH_HOME", str(tmp_path))
     path = tmp_path / "hub" / "checkpoints" / "vit_b_16-c867db91.pth"
     path.parent.mkdir(parents=True)
-    monkeypatch.setattr(huggingface_hub, "hf_hub_download", lambda repository, name: str(path))
+    monkeypatch.setattr(huggingface_hub, "hf_hub_download", lambda repository, name, **options: str(path))
     return path
 
 

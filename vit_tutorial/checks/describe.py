@@ -195,6 +195,8 @@ def called(exercise, case: int, answer: Callable) -> str:
     """The case, so that it can be typed in again."""
     arguments, place = exercise.cases[case], f"checks.{exercise.name}.cases[{case}]"
     name = getattr(answer, "__name__", "<lambda>").replace("<lambda>", exercise.name)
+    if exercise.words:
+        return name + exercise.words(*arguments)
     made, tensors = (arguments[0], arguments[1]) if exercise.is_class else ((), arguments)
     if not exercise.is_class and not any(isinstance(x, Tensor) or dataclasses.is_dataclass(x) for x in arguments):
         return f"{name}({', '.join(map(repr, arguments))})"

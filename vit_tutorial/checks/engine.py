@@ -45,6 +45,7 @@ class Exercise:
         more: answer -> further statements, and whether they hold.
         others: cases that a sentence must hold for, too, where other random numbers in `cases` make no sense.
         untried: what no case shows, for the line that says right.
+        words: a case as a call of the answer, in words, where `run` takes other arguments.
     """
 
     asked: "Exercise | None" = None  # the last one that looked at an answer: it alone keeps what it has seen
@@ -60,9 +61,11 @@ class Exercise:
         more: Callable[[Callable], dict[str, bool]] | None = None,
         others: Sequence[tuple] = (),
         untried: str = "",
+        words: Callable[..., str] | None = None,
     ):
         self.solution, self.cases, self.gradients, self.start, self.more = solution, cases, gradients, start, more
         self.others, self.untried = others, f" (not tried: {untried})" * bool(untried)
+        self.words = words
         self.is_class = isinstance(solution, type)
         self.run = run or (lambda answer, *arguments: answer(*arguments))
         target = run or (solution.forward if self.is_class else solution)

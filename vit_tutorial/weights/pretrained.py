@@ -80,10 +80,9 @@ def fetch_torchvision(name: str) -> tuple:
 def fetch_timm(name: str) -> tuple:
     import timm
     import torchvision
-    from huggingface_hub import hf_hub_download
 
     published = timm.get_pretrained_cfg(name).to_dict()
-    path = hf_hub_download(published["hf_hub_id"], "model.safetensors")
+    path = from_hub(published["hf_hub_id"])
     prepare = timm.data.create_transform(**timm.data.resolve_data_config(published))
     imagenet = torchvision.models.ViT_B_16_Weights.IMAGENET1K_V1.meta["categories"]  # timm has them in the same order
     return path, prepare, imagenet if published["num_classes"] == 1000 else []
@@ -91,9 +90,24 @@ def fetch_timm(name: str) -> tuple:
 
 def fetch_transformers(name: str) -> tuple:
     import transformers
-    from huggingface_hub import hf_hub_download
 
-    path, labels = hf_hub_download(name, "model.safetensors"), transformers.AutoConfig.from_pretrained(name).id2label
+    path, labels = from_hub(name), transformers.AutoConfig.from_pretrained(name).id2label
     prepare = transformers.AutoImageProcessor.from_pretrained(name)
     classes = [labels[i] for i in range(len(labels))]
     return path, lambda photo: prepare(photo, return_tensors="pt")["pixel_values"][0], classes
+
+
+def from_hub(repository: str) -> str:
+    """The path of a repository's weights in the hub's cache, downloaded if they are not there yet."""
+    import huggingface_hub as hub
+
+    name = "model.safetensors"
+    try:
+        return hub.hf_hub_download(repository, name, local_files_only=True)
+    except FileNotFoundError:
+        pass
+    try:  # without a network hf_hub_download would ask six times, with a warning each, before it says so
+        hub.get_hf_file_metadata(hub.hf_hub_url(repository, name))
+    except Exception as error:  # each version has another HTTP library, with exceptions of its own
+        raise OSError(str(error)) from error
+    return hub.hf_hub_download(repository, name)

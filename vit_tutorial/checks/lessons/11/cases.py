@@ -1,15 +1,17 @@
 """What the exercises of lesson 11 are tried with: small models, numbered images, pairs of state dicts."""
 
+from dataclasses import replace
 from numbers import Integral
 
 import torch
 from torch import Tensor
 
+from ....interpret import inputs_of
 from ....train import Recipe, shift
 from ....vit import ViT, ViTConfig
 from ...engine import Exercise
-from ...observe import Unfit, numbers, same
-from .solutions import between, freeze, my_groups, views_mended
+from ...observe import Unfit, fill, numbers, same
+from .solutions import between, freeze, my_groups, my_probe, views_mended
 
 
 def small(depth: int) -> ViT:
@@ -35,10 +37,8 @@ def learning(answer, depth: int, k: int, frozen: bool):
         said.setdefault(part_of(name), set()).add("learns" if after[name].requires_grad else "is frozen")
     said = {part: " or ".join(sorted(found)) for part, found in said.items()}
     kept = all(after[name] is p and same(p, value) for name, (p, value) in before.items())
-    if isinstance(count, Tensor) and count.layout == torch.strided and not count.is_meta and count.numel() == 1:
-        count = count.item()
     if not isinstance(count, Integral | None):
-        raise Unfit(f"one whole number is asked for; a {type(count).__name__} comes back.")
+        raise Unfit(f"an int is asked for; a {type(count).__name__} comes back.")
     return said | {"the numbers": "unchanged" if kept else "changed", "returned": None if count is None else int(count)}
 
 
@@ -59,10 +59,13 @@ def seen_of(answer, n: int, copies: int, most: int, H: int, W: int):
     if not (isinstance(found, tuple | list) and len(found) == 2 and all(isinstance(x, Tensor) for x in found)):
         raise Unfit("two tensors are asked for, the views and their labels.")
     views, given = found
-    shapes = f"{tuple(views.shape[1:])} and {tuple(given.shape[1:])}"
-    said = {"views": len(views), "labels": len(given), "shapes of one": shapes, "of type": f"{given.dtype}"}
-    if views.shape[1:] != images.shape[1:] or given.shape != views.shape[:1]:
-        return said
+    if views.shape[1:] != images.shape[1:]:
+        raise Unfit(f"the views have shape {tuple(views.shape)}; {(copies * n, 1, H, W)} is expected.")
+    if given.shape != views.shape[:1]:
+        raise Unfit(
+            f"the labels have shape {tuple(given.shape)}, and there are {len(views)} views: one label for each."
+        )
+    said = {"views": len(views), "of type": f"{given.dtype}"}
     middle = views[:, 0, H // 2, W // 2].long().clamp(0, n * H * W - 1)
     which, place = middle // (H * W), middle % (H * W)
     offsets = torch.stack([place // W - H // 2, place % W - W // 2], dim=1)
@@ -72,7 +75,7 @@ def seen_of(answer, n: int, copies: int, most: int, H: int, W: int):
     for axis, name in enumerate(("rows", "columns")):
         said[f"{name} moved by"] = sorted(set(offsets[:, axis].tolist()))
     said["rows and columns moved independently"] = len(set(map(tuple, offsets.tolist()))) > 2 * most + 1
-    said["views of a image are moved differently"] = copies == 1 or all(len(set(pairs)) > 1 for pairs in counts)
+    said["views of an image are moved differently"] = copies == 1 or all(len(set(pairs)) > 1 for pairs in counts)
     said["images are moved independently"] = n == 1 or any(pairs != counts[0] for pairs in counts)
     said["edges are repeated"] = same(views, shift(images[which], offsets))
     again, other = once(0)[0], once(1)[0]
@@ -122,6 +125,10 @@ def between_words(got, old, new) -> str:
     got = got.detach()
     if same(got, new):
         return "as in new"
+    if not got.any():
+        return "zeros"
+    if same(got, (part := (got * new).sum() / (new * new).sum()) * new):
+        return f"{part + 0.0005:.2f} times new"
     if old is None or old.shape != new.shape:
         return "other numbers"
     step = new - old
@@ -153,9 +160,85 @@ def rates(answer, depth: int, layer_decay: float, weight_decay: float, frozen: b
     return said
 
 
+PROBES = [(3, 56, 5.0), (4, 53, 0.3), (5, 47, 8.0)]  # classes, images, C
+
+
+def fitted(answer, classes: int, n: int, C: float):
+    """Whether the last layer is a logistic regression on what enters it, with which C, and what it reads.
+
+    At the best weights W of a regression W = C (Y - P)^T X, and the columns of Y - P sum to zero, whatever solver
+    found them: X (n, D) are the features, Y the labels as one-hot rows, P the probabilities.
+    """
+    model = ViT(replace(small(1).config, num_classes=classes)).eval()
+    fill(model)
+    images = 4 * numbers((n, 1, 8, 12), n)
+    X = inputs_of(model, [model.head.linear], images)[0].double()
+    labels = ((X - X.mean(dim=0)) / X.std(dim=0) @ numbers((6, classes), n).double()).argmax(dim=1)
+    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    answer(model, images.clone(), labels.clone(), C)
+    layer, after = model.head.linear, model.state_dict()
+    if not all(isinstance(part, Tensor) for part in (layer.weight, layer.bias)) or (
+        (layer.weight.shape, layer.bias.shape) != ((classes, X.shape[1]), (classes,))
+    ):
+        raise Unfit(
+            f"`model.head.linear` should keep a weight of shape {(classes, X.shape[1])} and a bias {(classes,)}."
+        )
+    W, bias = layer.weight.detach().double(), layer.bias.detach().double()
+    logits = X @ W.T + bias
+    left = torch.eye(classes, dtype=torch.float64)[labels] - logits.softmax(dim=1)
+    G = left.T @ X
+    found = (W * G).sum() / (G * G).sum()
+    best = (W - found * G).norm() < 0.05 * W.norm()
+    moved = [name for name in before if not name.startswith("head.linear") and not same(before[name], after[name])]
+    same_layer = all(same(before[f"head.linear.{name}"], after[f"head.linear.{name}"]) for name in ("weight", "bias"))
+    return {
+        "the last layer": "as it was" if same_layer else "new",
+        "its weights": f"best for C = {float(f'{found:.1g}'):g}" if best else "best for no C",
+        "its bias": "best" if left.sum(dim=0).abs().max() < 0.01 * n else "not the best",
+        "its classes": logits.argmax(dim=1).tolist(),
+        "its type": f"{layer.weight.dtype}",
+        "the other parameters": "changed" if moved else "unchanged",
+    }
+
+
 EXERCISES = {
-    "freeze": Exercise(freeze, DEPTHS, run=learning, gradients=False),
-    "shifted_views": Exercise(views_mended, VIEWS, run=seen_of, gradients=False),
-    "between": Exercise(between, DICTS, run=mixture, gradients=False),
-    "layer_groups": Exercise(my_groups, GROUPS, run=rates, gradients=False),
+    "freeze": Exercise(
+        freeze,
+        DEPTHS,
+        run=learning,
+        gradients=False,
+        words=lambda depth, k, frozen: f"(model, {k}), {depth} blocks, {'all' if frozen else 'nothing'} frozen before",
+    ),
+    "shifted_views": Exercise(
+        views_mended,
+        VIEWS,
+        run=seen_of,
+        gradients=False,
+        words=lambda n, copies, most, H, W: f"(images, labels, {copies}, {most}, generator), images {(n, 1, H, W)}",
+    ),
+    "between": Exercise(
+        between,
+        DICTS,
+        run=mixture,
+        gradients=False,
+        words=lambda share, old, new, bits: f"(old, new, {share}), with shapes {old} in `old` and {new} in `new`",
+    ),
+    "probe": Exercise(
+        my_probe,
+        PROBES,
+        run=fitted,
+        gradients=False,
+        untried="two classes",
+        words=lambda classes, n, C: f"(model, images, labels, {C}), {n} images of {classes} classes",
+    ),
+    "layer_groups": Exercise(
+        my_groups,
+        GROUPS,
+        run=rates,
+        gradients=False,
+        words=lambda depth, layer_decay, weight_decay, frozen: (
+            f"(model, recipe), {depth} blocks, layer_decay {layer_decay}, weight_decay {weight_decay}"
+            + ", patch projection frozen" * frozen
+        ),
+    ),
 }
