@@ -30,6 +30,23 @@ def test_download_says_in_one_line_that_there_is_no_network(monkeypatch):
         pretrained.download("keras")
 
 
+def test_without_a_network_the_hub_is_asked_once(monkeypatch, capfd):
+    class Session:
+        def head(self, address, timeout):
+            asked.append(address)
+            raise LookupError("name not known")
+
+    asked = []
+    monkeypatch.delenv("VIT_TUTORIAL_OFFLINE", raising=False)
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(huggingface_hub, "try_to_load_from_cache", lambda repository, name: None)
+    monkeypatch.setattr(huggingface_hub, "get_session", Session)
+    for name in ("timm", "transformers"):
+        with pytest.raises(ConnectionError, match=r"could not fetch them \(no network: name not known\)$"):
+            pretrained.download(name)
+    assert asked == [huggingface_hub.constants.ENDPOINT] * 2 and capfd.readouterr().err == ""
+
+
 @pytest.fixture
 def cache(tmp_path, monkeypatch):
     """Where torchvision's file lies, and, whatever is asked for, the hub's."""

@@ -77,13 +77,25 @@ def fetch_torchvision(name: str) -> tuple:
     return path, entry.transforms(), entry.meta["categories"]
 
 
+def from_hub(repository: str) -> str:
+    """The path of its weights. Without a network an OSError at once: the hub would ask six times, for up to a minute."""
+    import huggingface_hub as hub
+
+    held = isinstance(hub.try_to_load_from_cache(repository, "model.safetensors"), str)
+    if not (held or hub.constants.HF_HUB_OFFLINE):
+        try:
+            hub.get_session().head(hub.constants.ENDPOINT, timeout=10)
+        except Exception as error:  # of requests, httpx or its successor, by the hub's version
+            raise OSError(f"no network: {error}") from error
+    return hub.hf_hub_download(repository, "model.safetensors")
+
+
 def fetch_timm(name: str) -> tuple:
     import timm
     import torchvision
-    from huggingface_hub import hf_hub_download
 
     published = timm.get_pretrained_cfg(name).to_dict()
-    path = hf_hub_download(published["hf_hub_id"], "model.safetensors")
+    path = from_hub(published["hf_hub_id"])
     prepare = timm.data.create_transform(**timm.data.resolve_data_config(published))
     imagenet = torchvision.models.ViT_B_16_Weights.IMAGENET1K_V1.meta["categories"]  # timm has them in the same order
     return path, prepare, imagenet if published["num_classes"] == 1000 else []
@@ -91,9 +103,8 @@ def fetch_timm(name: str) -> tuple:
 
 def fetch_transformers(name: str) -> tuple:
     import transformers
-    from huggingface_hub import hf_hub_download
 
-    path, labels = hf_hub_download(name, "model.safetensors"), transformers.AutoConfig.from_pretrained(name).id2label
+    path, labels = from_hub(name), transformers.AutoConfig.from_pretrained(name).id2label
     prepare = transformers.AutoImageProcessor.from_pretrained(name)
     classes = [labels[i] for i in range(len(labels))]
     return path, lambda photo: prepare(photo, return_tensors="pt")["pixel_values"][0], classes
