@@ -51,7 +51,7 @@ ROWS = [  # symptom, exercise, words of its mistake, test
      "sum p.numel() over parameters()"),
     ("no output of the MLP is below −0.17", "mlp", "a GELU follows the second layer too", "the smallest output"),
     ("two calls in eval mode differ", "multi_head_attention", "the dropout is still on", "call twice, compare"),
-    ("an argument changes nothing", "multi_head_attention", "the argument `dropout` changes nothing",
+    ("an argument changes nothing", "multi_head_attention", "nobody uses the argument `dropout`",
      "set it to something absurd, such as 1.0"),
     ("the second use of a tensor gives other numbers", "position_embedding", "the caller's tokens are changed in place",
      "compare the input with a copy made before"),

@@ -95,14 +95,17 @@ def stopped(error: Exception, exercise, answer: Callable) -> str:
     elif "same number of dimensions" in text:
         hint = " An index drops its axis, and a slice keeps it: `x[:, 0]` has one axis less than `x[:, :1]`."
     elif "invalid for input of size" in text:
-        hint = " A reshape needs as many numbers as there are: is a size fixed, or a square taken for granted?"
+        hint = " A reshape needs as many numbers as there are: is a size fixed, a square taken for granted, or an axis left out?"
     return f"your code stopped{place} with {type(error).__name__}: {text.removesuffix('.')}.{hint}"
 
 
 def beside(got: Sequence[Fact], candidate: Iterable[Fact]) -> list[str]:
     """What goes on beside a computation, where it is not as with the candidate that computes the same."""
-    found = []
+    found, calm = [], []  # and what the candidate gives in eval mode
     for a, b in zip(got, candidate, strict=False):
+        if b.kind == "result":
+            calm.append(b.value)
+        acts = b.kind == "train" and not same(b.value, calm.pop(0))
         if a.kind in COMPUTED or agree(a, b):
             continue
         if a.kind == "changed":
@@ -132,7 +135,9 @@ def beside(got: Sequence[Fact], candidate: Iterable[Fact]) -> list[str]:
                 )
         elif a.kind == "train":
             found.append(
-                "in train() the numbers are others than in eval(): something acts in training, such as dropout."
+                "in train() the numbers are not as they should be: look at what acts there, where, and at which rate."
+                if acts
+                else "in train() the numbers are others than in eval(): something acts in training, such as dropout."
             )
         else:
             found += [statement for statement, holds in a.value.items() if not holds and b.value.get(statement, True)]

@@ -91,7 +91,7 @@ def dropout(answer: type[nn.Module]) -> dict[str, bool]:
     return {
         "the dropout is still on in eval(): it acts in training only. F.dropout needs training=self.training, "
         "SDPA a dropout_p of 0.": steady,
-        "the argument `dropout` changes nothing in train(): nobody uses it.": used,
+        "nobody uses the argument `dropout`: it changes nothing in train().": used,
         "the dropout acts on the scores, or on q and k, before the softmax: e^0 is 1. It belongs on the "
         "weights.": not scores,
         "the dropout acts on q, k and v, not on the attention weights.": not (mixed and not scores and parts),

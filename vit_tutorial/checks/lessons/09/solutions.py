@@ -44,8 +44,8 @@ def my_distance(maps, patch_size):
 def occlusion_map(model, images, patch_size, fill):
     """How far the model's own answer falls for each patch: images (B, C, H, W) -> (B, rows, columns).
 
-    `model` is a module in eval mode, images -> logits (B, classes); `fill` is a number. The answer is
-    that to the whole picture, and its logit is followed.
+    `model` is a module in eval mode, images -> logits (B, classes); `fill` is a number. Follow the
+    logit of the class predicted for the whole image.
     """
     ### BEGIN SOLUTION
     P = patch_size
@@ -68,7 +68,7 @@ def occlusion_map(model, images, patch_size, fill):
 
 
 def without_head_mended(model, layer, head, images):
-    """Logits while one head is silent for all tokens: images (B, C, H, W) -> (B, classes).
+    """Logits while one head's features are 0 for all tokens: images (B, C, H, W) -> (B, classes).
 
     Layers and heads count from 0. Afterwards the model computes what it did before.
     """

@@ -127,8 +127,8 @@ def in_pieces(answer: Callable) -> dict[str, bool]:
         "the scores of all keys are there at the same time: look at `size` keys, and let go of them.": (
             memory.peak < whole / 2
         ),
-        "no piece has `size` keys: that is how many keys a piece holds, not how many pieces there are.": 50
-        in names.sizes,
+        "no piece has `size` keys: that is how many keys a piece holds, not how many pieces there are.": ready_made
+        or 50 in names.sizes,
         "a ready-made attention does the work: write products, exponentials and sums yourself.": not ready_made,
     }
 
