@@ -78,7 +78,7 @@ def fetch_torchvision(name: str) -> tuple:
 
 
 def from_hub(repository: str) -> str:
-    """The path of its weights. Without a network an OSError at once: the hub would ask six times, for up to a minute."""
+    """The path of its weights; without a network an OSError at once, where the hub would ask six times."""
     import huggingface_hub as hub
 
     held = isinstance(hub.try_to_load_from_cache(repository, "model.safetensors"), str)

@@ -113,7 +113,7 @@ EXERCISES = {
             (numbers((1, 25, 6), 3), (2, 3)),  # fewer both ways
             (numbers((1, 17, 5), 4), (2, 8)),  # as many places, in another grid
             (numbers((1, 16, 3), 5), (8, 2)),
-            (numbers((1, 9, 4), 6).half(), (3, 3)),  # the same grid, but no slot; exact, so half precision is a test
+            (numbers((1, 9, 4), 6).half(), (3, 3)),  # the same grid, but no slot; exact in half
             (numbers((1, 122, 2), 7), (15, 15)),  # 11 * (15 / 11) is less than 15
         ],
         gradients=False,
