@@ -72,6 +72,8 @@ def verdict(got, name, source, before):
         return "transposed"
     if got.shape != like.shape:
         return f"shape {tuple(got.shape)} instead of {tuple(like.shape)}"
+    if got.dtype != like.dtype:
+        return f"{got.dtype} instead of {like.dtype}"
     mixed = torch.stack([*three.values()], dim=1).flatten(0, 1) if ".qkv." in name else None
     known |= {} if mixed is None else {"q, k and v row by row in turn": mixed}
     return next((words for words, tensor in known.items() if same(got, tensor)), "other numbers")
@@ -111,7 +113,8 @@ EXERCISES = {
             (numbers((1, 25, 6), 3), (2, 3)),  # fewer both ways
             (numbers((1, 17, 5), 4), (2, 8)),  # as many places, in another grid
             (numbers((1, 16, 3), 5), (8, 2)),
-            (numbers((1, 9, 4), 6), (3, 3)),  # the same grid, but no slot
+            (numbers((1, 9, 4), 6).half(), (3, 3)),  # the same grid, but no slot; exact in half
+            (numbers((1, 122, 2), 7), (15, 15)),  # 11 * (15 / 11) is less than 15
         ],
         gradients=False,
     ),
