@@ -56,11 +56,12 @@ def memory(
 ) -> Memory:
     """Bytes of a training step with AdamW and without dropout, for `batch` images on each device, by closed formula.
 
-    `precision` is "float32", "autocast" (matrix products in bfloat16, as with `Recipe(bfloat16=True)`, or in
-    float16, which takes as many bytes) or "bfloat16" (everything). Several `devices` use DDP, which copies the gradients into buckets to send them. If `sharded`, they
-    use FSDP with one unit per block; for a moment each device then holds two whole blocks, all that is in no block,
-    and their gradients. If `checkpointed`, forward keeps what enters a block, and backward computes the rest of that
-    block again. The allocator's waste and a GPU's libraries, often 1 GB, are not counted.
+    `precision` is "float32", "autocast" (matrix products in bfloat16, as with `Recipe(bfloat16=True)`, or in float16,
+    which takes as many bytes) or "bfloat16" (everything). Several `devices` use DDP, which copies the gradients into
+    buckets to send them. If `sharded`, they use FSDP with one unit per block; for a moment each device then holds two
+    whole blocks, all that is in no block, and their gradients. If `checkpointed`, forward keeps what enters a block,
+    and backward computes the rest of that block again. The allocator's waste and a GPU's libraries, often 1 GB, are not
+    counted.
     """
     if precision not in BYTES:
         raise ValueError(f"precision: expected one of {', '.join(BYTES)}, got {precision!r}")
