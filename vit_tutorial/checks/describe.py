@@ -103,14 +103,12 @@ def beside(got: Sequence[Fact], candidate: Iterable[Fact]) -> list[str]:
     """What goes on beside a computation, where it is not as with the candidate that computes the same."""
     found, calm = [], []  # and what the candidate gives in eval mode
     for a, b in zip(got, candidate, strict=False):
-        if b.kind == "result":
-            calm.append(b.value)
+        calm += [b.value] * (b.kind == "result")
         acts = b.kind == "train" and not same(b.value, calm.pop(0))
         if a.kind in COMPUTED or agree(a, b):
             continue
         if a.kind == "changed":
-            names = ", ".join(f"`{name}`" for name in a.value if name not in b.value)
-            if names:
+            if names := ", ".join(f"`{name}`" for name in a.value if name not in b.value):
                 found.append(
                     f"the argument {names} is changed in place (+=, *=, an assignment to its entries, a method ending "
                     "in _): whoever uses it next gets other numbers. Make a new tensor: x = x + y."
@@ -134,11 +132,9 @@ def beside(got: Sequence[Fact], candidate: Iterable[Fact]) -> list[str]:
                     f"the numbers are right, but not the gradient at `{other[0]}`: part of its way is cut. {CUT}."
                 )
         elif a.kind == "train":
-            found.append(
-                "in train() the numbers are not as they should be: look at what acts there, where, and at which rate."
-                if acts
-                else "in train() the numbers are others than in eval(): something acts in training, such as dropout."
-            )
+            told = "not as they should be: look at what acts there, where, and at which rate"
+            told = told if acts else "others than in eval(): something acts in training, such as dropout"
+            found.append(f"in train() the numbers are {told}.")
         else:
             found += [statement for statement, holds in a.value.items() if not holds and b.value.get(statement, True)]
     return [*dict.fromkeys(found)]

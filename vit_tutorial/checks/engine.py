@@ -64,14 +64,11 @@ class Exercise:
         words: Callable[..., str] | None = None,
     ):
         self.solution, self.cases, self.gradients, self.start, self.more = solution, cases, gradients, start, more
-        self.others, self.untried = others, f" (not tried: {untried})" * bool(untried)
-        self.words = words
-        self.is_class = isinstance(solution, type)
-        self.run = run or (lambda answer, *arguments: answer(*arguments))
+        self.others, self.words, self.untried = others, words, f" (not tried: {untried})" * bool(untried)
+        self.is_class, self.run = isinstance(solution, type), run or (lambda answer, *arguments: answer(*arguments))
         target = run or (solution.forward if self.is_class else solution)
         self.names = [*inspect.signature(target).parameters][bool(run or self.is_class) :]
-        self.lesson = solution.__module__.split(".")[-2]
-        self.name, self.failures = "", 0  # the table knows the name
+        self.lesson, self.name, self.failures = solution.__module__.split(".")[-2], "", 0  # the table knows the name
         self.memory: dict[str, tuple[list[Fact], Iterator[Fact]]] = {}  # by source: what was seen, and what is left
         self.built: dict[tuple[str, int], Made] = {}  # modules by the text before forward, and case
         self.__doc__ = f"Lesson {self.lesson}: {inspect.getdoc(solution)}"
