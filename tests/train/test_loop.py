@@ -133,7 +133,7 @@ def test_each_of_two_processes_takes_every_other_image_of_a_batch(monkeypatch):
 def test_a_model_in_eval_mode_is_trained_in_train_mode():
     modes, model = [], small(dropout=0.5).eval()
     model.dropout.register_forward_hook(lambda module, *_: modes.append(module.training))
-    fit(model, *digits(), replace(QUICK, epochs=2), test=digits())
+    fit(model, *digits(), replace(QUICK, epochs=2), test=digits(70))  # one batch of predict
     assert modes == ([True] * 10 + [False]) * 2
 
 
