@@ -146,11 +146,11 @@ def graded(
             print(f"not graded: {shown(str(reason))}")
             remarks[key] = [f"not graded: {shown(str(reason))}"]
             continue
-        if len(found[key].files) > 1:
-            remarks[key] = [*remarks.get(key, []), "several files, the newest counted"]
         now, said = time.perf_counter(), "".join(f" ({remark})" for remark in remarks.get(key, []))
         left = f", {(now - begun) / i * (len(students) - i) / 60:.0f} min left" * (i < len(students))
         print(f"{given:5g} of {full:g} points{said} {now - start:5.0f} s{left}", flush=True)
+        if len(found[key].files) > 1:
+            remarks[key] = [*remarks.get(key, []), "several files, the newest counted"]
     return remarks
 
 
