@@ -21,8 +21,8 @@ Milliseconds are medians. *To the fastest* is our time over that of the fastest 
 and quartiles; below 1 ours is faster. *Compiled* is our time compiled over ours. *Ceiling* is the share of our time
 (a step counts as three forward passes) that the model's matrix products take by themselves on this machine. MiB: the
 most that the tensors made in one pass or step take at once, ours and the fastest's. *Einsum* is ours with attention as
-plain products. In bfloat16 ours computes attention in float32 on a processor, for the fused kernel is slow in 16 bits
-there, its backward most of all (the ceiling has all products in 16 bits, so ours may pass it)."""
+plain products. On processors the rows in bfloat16 are of a time when ours still computed attention in float32 there
+(the ceiling has all products in 16 bits, so ours may pass it)."""
 PEERS = ("torchvision", "timm", "transformers", "vit-pytorch", "einsum")
 LOOK = dict(zip(["ours, compiled", *PEERS], [plots.INK, *plots.SERIES[:3], *plots.SERIES[4:]], strict=True))
 

@@ -27,7 +27,7 @@ from transformers import ViTConfig as TheirConfig
 from transformers import ViTForImageClassification
 from vit_pytorch import ViT as VitPytorch
 
-from vit_tutorial import VARIANTS, MultiHeadAttention, ViT, ViTConfig, count_macs, speed
+from vit_tutorial import VARIANTS, MultiHeadAttention, ViT, ViTConfig, speed
 
 from .machine import RESULTS, machine, store
 
@@ -189,7 +189,7 @@ def main() -> None:
     rows = [(batch, shape, kind) for shape in SHAPES for kind in DTYPES for batch in BATCHES[device][shape]]
     if name == "speed_avx2":  # without products of 16 bits a step of B/16 takes a quarter of a minute
         rows.remove((1, "B/16", "bfloat16"))
-    for batch, shape, kind in sorted(rows, key=lambda row: row[0] * count_macs(SHAPES[row[1]])):  # the long ones last
+    for batch, shape, kind in sorted(rows, key=lambda row: row[0] * speed.count_macs(SHAPES[row[1]])):
         for build in (forward, step):
             row = f"{build.__name__}, {shape}, {kind}, batch {batch}"
             if row not in result["rows"]:

@@ -19,7 +19,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from vit_tutorial import data
-from vit_tutorial.modern import ModernConfig, ModernViT, RotaryEmbedding, turn
+from vit_tutorial.attention import MultiHeadAttention
+from vit_tutorial.modern import ModernAttention, ModernConfig, ModernViT
 from vit_tutorial.position_embedding import resize_positions, sincos2d
 
 from .cifar10_data import strips
@@ -165,24 +166,26 @@ def scores(normed: bool, rate: float, seed: int, device: str, folder: Path) -> d
     return {"what": "QK-norm", "normed": normed, "rate": rate, "seed": seed, "largest": max(largest), "accuracy": found}
 
 
-class Neighbours(RotaryEmbedding):
-    """Features 0 and 1 turn together, 2 and 3, and so on."""
+class Neighbours(ModernAttention):
+    """Features 0 and 1 rotate together, 2 and 3, and so on."""
 
-    def forward(self, x: Tensor) -> Tensor:
-        a, b = x[..., ::2], x[..., 1::2]
-        return torch.stack([a * self.cos - b * self.sin, b * self.cos + a * self.sin], dim=-1).flatten(-2)
+    def project(self, x: Tensor, rotation: Tensor) -> Tensor:
+        cos, sin = rotation
+        q, k, v = MultiHeadAttention.project(self, x)
+        pairs = ((part[..., ::2], part[..., 1::2]) for part in (q, k))
+        rotated = (torch.stack([a * cos - b * sin, b * cos + a * sin], dim=-1).flatten(-2) for a, b in pairs)
+        return torch.stack([*rotated, v])
 
 
-class Swapped(RotaryEmbedding):
-    """The first half of the pairs turns with the column, the second with the row."""
+class Swapped(ModernAttention):
+    """The first half of the pairs rotates with the column, the second with the row."""
 
-    def forward(self, x: Tensor) -> Tensor:
-        cos, sin = (table.roll(table.shape[-1] // 2, -1) for table in (self.cos, self.sin))
-        return turn(x, cos, sin)
+    def project(self, x: Tensor, rotation: Tensor) -> Tensor:
+        return super().project(x, rotation.roll(rotation.shape[-1] // 2, -1))
 
 
 def rotations(seed: int, device: str, folder: Path) -> dict:
-    """What a trained model reads if its queries and keys are turned otherwise than in training."""
+    """What a trained model reads if its queries and keys are rotated otherwise than in training."""
     images, labels, tests, answers = (part.to(device) for part in pictures("digits", folder))
     torch.manual_seed(seed)
     model = ModernViT(replace(DIGITS, position="rope")).to(device)
@@ -190,7 +193,9 @@ def rotations(seed: int, device: str, folder: Path) -> dict:
     found = {"as trained": accuracy(model, tests, answers)}
     for name, kind in (("neighbours paired", Neighbours), ("rows for columns", Swapped)):
         for block in model.encoder.blocks:
-            block.attention.rotary = kind(model.config).to(device)
+            other = kind(model.config).to(device)
+            other.load_state_dict(block.attention.state_dict())
+            block.attention = other
         found[name] = accuracy(model, tests, answers)
     return {"what": "rotation", "seed": seed, "accuracy": found}
 

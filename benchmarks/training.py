@@ -17,7 +17,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from vit_tutorial import VARIANTS, ViT, ViTConfig, count_macs, speed
+from vit_tutorial import VARIANTS, ViT, ViTConfig, speed
 
 from .gpu import Photos
 from .machine import machine, store
@@ -77,7 +77,7 @@ def main() -> None:
     rounds = parser.parse_args().rounds
     torch.set_num_threads(1)
     seconds = speed.race(steps(), rounds)
-    macs = {name: count_macs(config) for name, config in CONFIGS.items()}
+    macs = {name: speed.count_macs(config) for name, config in CONFIGS.items()}
     about = {"machine": machine("cpu"), "load": round(os.getloadavg()[0], 1), "batch": BATCH, "macs": macs}
     store("training", about | {"seconds": {name: [round(s, 6) for s in times] for name, times in seconds.items()}})
     for name, times in seconds.items():

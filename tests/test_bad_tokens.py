@@ -6,7 +6,7 @@ from torch import nn
 
 import vit_tutorial as vt
 from tests.border import IMAGES, INF, INSIDE, NAN, TINY, refused, tiny
-from vit_tutorial import interpret
+from vit_tutorial import interpret, speed
 
 TOKENS = torch.ones(2, 5, 8)
 LAYERS = {  # made how, sizes, and what goes in
@@ -22,7 +22,7 @@ LAYERS = {  # made how, sizes, and what goes in
 def test_a_layer_takes_no_size_and_no_tokens_that_are_none(name):
     make, sizes, given = LAYERS[name]
     for size in sizes:
-        for value in (None, "2", 2.5, -1, NAN):
+        for value in (None, "2", 2.5, NAN, *[-1] * (size != "depth")):  # -1 blocks are none; a config refuses them
             with torch.random.fork_rng(devices=[]), pytest.raises(INSIDE):
                 make(**sizes | {size: value})(given)
     layer, odd = make(**sizes), [None, "text", [[1.0]], given[0, 0, 0], given[..., :3]]
@@ -39,7 +39,7 @@ GRIDS = [(4,), (2, 2, 1), (2.0, 2.0), "22"]
 CALLS = {  # what is called, and each time with what
     "vit": (vt.vit, [None, "", "b/16", "B"]),
     "count_parameters": (vt.count_parameters, [None, {}, "B/16", vt.ViT]),
-    "count_macs": (vt.count_macs, [None, {}, "B/16", vt.ViT]),
+    "count_macs": (speed.count_macs, [None, {}, "B/16", vt.ViT]),
     "forward's mask": (lambda mask: LAYER(TOKENS, mask), ["text", CAUSAL[:3], CAUSAL[None, None, None, :4]]),
     "weights' mask": (lambda mask: LAYER.weights(TOKENS, mask), ["text", CAUSAL[:3], CAUSAL[None, None, None, :4]]),
     "sincos2d's grid": (lambda grid: vt.sincos2d(grid, 8), [None, 4, (4,), (-2, -2), "22"]),

@@ -13,7 +13,7 @@ import torch
 from benchmarks import batch_rate, page, tables
 from benchmarks import mnist_minute as minute
 from benchmarks import speed as bench
-from vit_tutorial import ViT, ViTConfig, count_macs, count_parameters, data, files, plots
+from vit_tutorial import ViT, ViTConfig, count_parameters, data, files, plots, speed
 
 FOLDER = Path(__file__).parents[1] / "benchmarks"
 
@@ -22,7 +22,7 @@ FOLDER = Path(__file__).parents[1] / "benchmarks"
 def test_the_products_are_all_multiply_adds_of_the_model(shape, batch):
     config = bench.SHAPES[shape]
     flop = sum(2 * times * pairs * m * k * n for times, pairs, m, k, n in bench.products(config, batch))
-    assert flop == 2 * batch * count_macs(config)
+    assert flop == 2 * batch * speed.count_macs(config)
 
 
 def test_the_six_are_the_same_model():

@@ -1,5 +1,7 @@
 """The ViT of today beside plain code, beside lesson 07's model, and what no config may ask for."""
 
+import math
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
@@ -10,18 +12,11 @@ from torch import nn
 
 from tests.reference import difference, with_noise
 from tests.weights.others import SMALL, changed, images_for, new
-from vit_tutorial import ViT, ViTConfig, count_macs, count_parameters, modern
+from vit_tutorial import ViT, ViTConfig, count_parameters, modern
 from vit_tutorial.checks import EXERCISES
-from vit_tutorial.interpret import attention_maps, attention_row, inputs_of
-from vit_tutorial.modern import (
-    ModernConfig,
-    ModernViT,
-    RotaryEmbedding,
-    SwiGLU,
-    build,
-    rope_angles,
-    turn,
-)
+from vit_tutorial.interpret import arguments_of, attention_maps, attention_row
+from vit_tutorial.modern import ModernConfig, ModernViT, SwiGLU, build, rope_angles, rotate
+from vit_tutorial.speed import count_macs
 from vit_tutorial.train import Recipe
 from vit_tutorial.train.finetune import layer_groups
 from vit_tutorial.weights import infer_config
@@ -74,7 +69,7 @@ def test_it_equals_the_same_written_out(changes, sizes):
             hidden = F.gelu(hidden, approximate=c.gelu.replace("exact", "none"))
         return linear(hidden, f"{name}.fc2")
 
-    def turned(x):  # as complex numbers, token by token and frequency by frequency
+    def rotated(x):  # as complex numbers, token by token and frequency by frequency
         x = torch.complex(x[..., : d // 2], x[..., d // 2 :]).clone()
         for i in range(h * w):
             for j in range(d // 2):
@@ -102,7 +97,7 @@ def test_it_equals_the_same_written_out(changes, sizes):
         if c.qk_norm:
             q, k = (norm(part, f"{name}.attention.{letter}_norm") for part, letter in ((q, "q"), (k, "k")))
         if "rope" in c.position:
-            q, k = turned(q), turned(k)
+            q, k = rotated(q), rotated(k)
         mixed = ((q @ k.mT / d**0.5).softmax(-1) @ v).transpose(1, 2).flatten(2)
         gamma1, gamma2 = (state.get(f"{name}.gamma{part}", 1) for part in (1, 2))
         x = x + gamma1 * linear(mixed, f"{name}.attention.out")
@@ -124,33 +119,33 @@ def test_it_equals_the_same_written_out(changes, sizes):
 
 @pytest.mark.parametrize("changes", CONFIGS)
 def test_maps_rows_and_rates_are_the_models_own(changes):
-    """Attention's weights, mixed with its values, give what attention gives: norms and turns are in them."""
+    """Attention's weights, mixed with its values, give what attention gives: norms and rotations are in them."""
     config = changed(**changes)
     model, images = new(config), images_for(config)
     layer = model.encoder.blocks[1].attention
-    (x,) = inputs_of(model, [layer], images)
-    maps, (_, _, v) = attention_maps(model, images)[1], layer.project(x)
-    assert difference(layer.out((maps @ v).transpose(1, 2).flatten(2)), layer(x)) < 1e-12
-    assert difference(attention_row(layer, x, 2), maps[:, :, 2]) < 1e-12
+    (given,) = arguments_of(model, [layer], images)
+    maps, (_, _, v) = attention_maps(model, images)[1], layer.project(*given)
+    assert difference(layer.out((maps @ v).transpose(1, 2).flatten(2)), layer(*given)) < 1e-12
+    assert difference(attention_row(layer, given[0], 2, *given[1:]), maps[:, :, 2]) < 1e-12
     groups = layer_groups(model, Recipe(layer_decay=0.5))
     assert sum(p.numel() for g in groups for p in g["params"]) == sum(p.numel() for p in model.parameters())
 
 
-def test_the_exercise_of_lesson_03_turns_as_lesson_15_does_where_patches_are_counted():
+def test_the_exercise_of_lesson_03_rotates_as_lesson_15_does_where_patches_are_counted():
     config = ModernConfig((24, 40), 8, embed_dim=16, num_heads=1, position="rope", coordinates="index", theta=1e4)
     x, places = torch.randn(15, 16), torch.cartesian_prod(torch.arange(3), torch.arange(5))
     angles = rope_angles(config)[config.num_prefix :]
-    expected = turn(x, angles.cos(), angles.sin())
+    expected = rotate(x, angles.cos(), angles.sin())
     assert difference(EXERCISES["rotary"].solution(x, places), expected) < 1e-5
 
 
 def test_a_step_decides_about_a_score_and_nothing_else():
     config = changed(position="rope", image_size=(40, 24), coordinates="index", num_registers=1)
-    rotary, (h, w), n = RotaryEmbedding(config).double(), config.grid, config.num_prefix
+    angles, (h, w), n = rope_angles(config).double(), config.grid, config.num_prefix
     q, k = torch.randn(2, 8, dtype=torch.double)
-    q, k = (rotary(part.expand(h * w + n, 8)) for part in (q, k))
+    q, k = (rotate(part.expand(h * w + n, 8), angles.cos(), angles.sin()) for part in (q, k))
     scores = q @ k.T
-    assert torch.equal(q[:n], q[:1].expand(n, -1)), "the tokens before the patches stand still"
+    assert torch.equal(q[:n], q[:1].expand(n, -1)), "the tokens before the patches do not rotate"
     table = scores[n:, n:].reshape(h, w, h, w)
     for rows, columns in ((1, 0), (0, 1), (2, 1)):
         steps = torch.stack([table[i, j, i + rows, j + columns] for i in range(h - rows) for j in range(w - columns)])
@@ -164,16 +159,48 @@ def test_a_model_with_rope_takes_any_size_and_the_others_one():
     larger = new(replace(config, image_size=(16, 40)))
     larger.load_state_dict(model.state_dict())
     images = images_for(larger.config)
-    assert torch.equal(model(images), larger(images)) and model.config.size == (16, 40)
+    assert torch.equal(model(images), larger(images))
     first = model(small := images_for(config))
-    assert model.config.size == (32, 32) and torch.equal(model(small), first)
-    with pytest.raises(ValueError, match="30x40 does not divide by patch_size=8"):
+    assert model.config == config and torch.equal(model(small), first)
+    with pytest.raises(ValueError, match=r"that patch_size=8 divides, got \(30, 40\)"):
         model(torch.zeros(1, 3, 30, 40, dtype=torch.double))
-    assert model.config.size == (32, 32), "a refused image leaves the model as it was"
     with pytest.raises(ValueError, match=r"images: expected \('B', 3, 32, 32\), got \(1, 1, 32, 32\)"):
         model(small[:1, :1])
     with pytest.raises(ValueError, match=r"images: expected \('B', 3, 32, 32\), got"):
         new(changed(num_registers=2))(images)
+
+
+def test_one_model_serves_two_threads_with_two_sizes():
+    config = changed(position="rope", num_registers=2)
+    model = new(config)
+    images = [images_for(replace(config, image_size=size)) for size in (32, (16, 40))]
+    expected = [model(part) for part in images]
+    with ThreadPoolExecutor(2) as pool:
+        for which, logits in pool.map(lambda i: (i % 2, model(images[i % 2])), range(600)):
+            assert torch.equal(logits, expected[which])
+
+
+def test_a_model_learns_at_a_size_that_it_saw_in_inference_mode():
+    config = changed(position="rope")
+    model, images = new(config), images_for(replace(config, image_size=(16, 40)))
+    with torch.inference_mode():
+        model(images)
+    model(images).square().sum().backward()
+    assert all(p.grad is not None for p in model.parameters())
+
+
+@pytest.mark.parametrize("size", [32, (16, 40)])
+def test_an_exported_model_leaves_nothing_behind(size):
+    config = changed(position="rope", num_registers=2)
+    model, images = new(config), images_for(replace(config, image_size=size))
+    expected, exported = model(images), torch.export.export(model, (images,), strict=True)
+    assert difference(exported.module()(images), expected) < 1e-12
+    assert model.config == config
+
+
+def test_a_layer_that_rotates_does_not_work_without_angles():
+    with pytest.raises(TypeError):
+        modern.ModernAttention(changed(position="rope"))(torch.zeros(1, 4, 24))
 
 
 def test_small_parts():
@@ -181,7 +208,7 @@ def test_small_parts():
     assert prefix.shape == (1, 3, 24) and len({*prefix[0, :, 0].tolist()}) == 3, "equal registers would stay equal"
     gate, value = torch.randn(2, 3, 5)
     torch.testing.assert_close(SwiGLU()(torch.cat([gate, value], dim=1)), gate * gate.sigmoid() * value)
-    a, b = turn(torch.tensor([1.0, 0.0]), torch.tensor([0.0]), torch.tensor([1.0]))
+    a, b = rotate(torch.tensor([1.0, 0.0]), torch.tensor([0.0]), torch.tensor([1.0]))
     assert (a.item(), b.item()) == (0, 1)
     assert rope_angles(changed(position="rope", image_size=(16, 40))).shape == (11, 4)
 
@@ -212,20 +239,22 @@ def test_what_is_plain_is_a_plain_config():
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"num_registers": -1}, "num_registers: expected at least 0, got -1"),
-        ({"depth": -1}, "depth: expected at least 0, got -1"),
+        ({"num_registers": -1}, "num_registers: expected an int from 0 to inf, got -1"),
+        ({"num_classes": -1}, "num_classes: expected an int from 0 to inf, got -1"),
+        ({"layer_scale": math.nan}, "layer_scale: expected a number from -inf to inf, got nan"),
         ({"gelu": "fast"}, "gelu: expected one of exact, tanh, quick; got 'fast'"),
         ({"coordinates": "grid"}, "coordinates: expected one of box, index; got 'grid'"),
         ({"pool": "max"}, "pool: expected one of .*; got 'max'"),
         ({"position": "rotary"}, "position: expected one of .*; got 'rotary'"),
         ({"position": "rope", "embed_dim": 18}, "num_heads: rotation needs heads whose width .* of 4, got 6"),
-        ({"position": "rope", "num_heads": 5}, "embed_dim=24 does not split into num_heads=5 heads"),
-        ({"position": "rope", "theta": 0.0}, "theta: expected at least 1, got 0"),
+        ({"index_span": 0}, "index_span: expected an int from 1 to inf, got 0"),
+        ({"norm_eps": True}, "norm_eps: expected a number from 0 to 1, got True"),
+        ({"position": "rope", "theta": 0.0}, "theta: expected a number from 1 to inf, got 0.0"),
     ],
 )
 def test_what_would_be_wrong_in_silence_is_refused(changes, words):
     with pytest.raises(ValueError, match=words):
-        build(ModernConfig(**{**vars(SMALL), **changes}))
+        ModernConfig(**{**vars(SMALL), **changes})
 
 
 PUBLISHED = {

@@ -40,20 +40,6 @@ def test_patch_embedding_is_one_linear_for_all_patches(C, P, D, h, w):
 IMAGES = torch.zeros(2, 3, 8, 8)
 
 
-@pytest.mark.parametrize("wrong", [4.0, True, "4", None])
-def test_a_size_that_is_no_int_is_refused_before_it_poisons_einops(wrong):
-    patches = patchify(IMAGES, 4)
-    for call in (
-        lambda: patchify(IMAGES, wrong),
-        lambda: unpatchify(patches, wrong, (2, 2)),
-        lambda: unpatchify(patches, 4, (wrong, 2)),
-        lambda: unpatchify(patches, 4, (2, wrong)),
-    ):
-        with pytest.raises(TypeError, match=r"patch_size(, grid)?: expected"):
-            call()
-    assert torch.equal(unpatchify(patchify(IMAGES, 4), 4, (2, 2)), IMAGES)
-
-
 @pytest.mark.parametrize("shape", [(1, 3, 7, 8), (1, 3, 8, 6), (1, 3, 9, 9)])
 def test_a_convolution_may_not_drop_pixels(shape):
     with pytest.raises(ValueError, match=f"images: {shape[2]}x{shape[3]} does not divide by patch_size=4"):

@@ -14,9 +14,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 
 from benchmarks.planner import GIANT, checkpoint_blocks, counted, timed_on_gpu
-from vit_tutorial import VARIANTS, ViT, ViTConfig, count_macs, count_parameters, data, planner, vit
+from vit_tutorial import VARIANTS, ViT, ViTConfig, count_parameters, data, planner, vit
 from vit_tutorial.planner import Machine, epoch_seconds, memory, plan
-from vit_tutorial.speed import PeakMemory
+from vit_tutorial.speed import PeakMemory, count_macs
 
 TI, B, H = (VARIANTS[name] for name in ("Ti/16", "B/16", "H/14"))
 TI6, B6 = (replace(config, depth=6) for config in (TI, B))  # as true, and counted in half the time

@@ -24,6 +24,7 @@ LINE = re.compile(r"(\([^()]*,[^()]*\)) -> (\([^()]*,[^()]*\))")
 B, C, P, h, w, H, W, N, D = (SIZES[name] for name in ("B", "C", "P", "h", "w", "H", "W", "N", "D"))
 CONFIG = vt.ViTConfig((H, W), P, C, SIZES["num_classes"], D, SIZES["L"], h, 32, pool="mean")  # 15 tokens, 15 patches
 TODAY = modern.ModernConfig(**vars(CONFIG) | {"position": "rope", "num_registers": SIZES["n"], "swiglu": True})
+ROTATION = torch.ones(2, N, SIZES["d"] // 2)
 
 CALLS = {  # how to make a function of one tensor; the shapes are not repeated here
     "patchify": lambda x: vt.patchify(x, P),
@@ -39,13 +40,15 @@ CALLS = {  # how to make a function of one tensor; the shapes are not repeated h
     "EncoderBlock": lambda x: vt.EncoderBlock(D, h, 32)(x),
     "Encoder": lambda x: vt.Encoder(2, D, h, 32)(x),
     "ClassificationHead": lambda x: vt.ClassificationHead(D, SIZES["num_classes"])(x),
-    "turn": lambda x: modern.turn(x, torch.ones(N, SIZES["d"] // 2), torch.ones(N, SIZES["d"] // 2)),
-    "RotaryEmbedding": lambda x: modern.RotaryEmbedding(TODAY)(x),
-    "ModernAttention": lambda x: modern.ModernAttention(TODAY, nn.Identity())(x),
+    "MultiHeadAttention.mix": lambda x: vt.MultiHeadAttention(D, h).mix(x),
+    "rotate": lambda x: modern.rotate(x, torch.ones(N, SIZES["d"] // 2), torch.ones(N, SIZES["d"] // 2)),
+    "ModernAttention": lambda x: modern.ModernAttention(TODAY)(x, ROTATION),
     "SwiGLU": lambda x: modern.SwiGLU()(x),
-    "ModernAttention.project": lambda x: modern.ModernAttention(TODAY, nn.Identity()).project(x),
+    "ModernAttention.project": lambda x: modern.ModernAttention(TODAY).project(x, ROTATION),
+    "ModernAttention.weights": lambda x: modern.ModernAttention(TODAY).weights(x, ROTATION),
+    "ModernEncoder": lambda x: modern.ModernEncoder(0, D, h, 32)(x),
     "QuickGELU": lambda x: modern.QuickGELU()(x),
-    "ModernBlock": lambda x: modern.ModernBlock(TODAY, nn.Identity())(x),
+    "ModernBlock": lambda x: modern.ModernBlock(TODAY)(x, ROTATION),
     "ModernHead": lambda x: modern.ModernHead(TODAY)(x),
     "ModernHead.ask": lambda x: modern.ModernHead(replace(TODAY, pool="map")).ask(x),
     "ModernViT": lambda x: modern.ModernViT(TODAY)(x),

@@ -6,10 +6,10 @@ from .position_embedding import PositionEmbedding, resize_positions, sincos2d
 from .attention import MultiHeadAttention
 from .encoder import MLP, Encoder, EncoderBlock
 from .head import ClassificationHead
-from .vit import VARIANTS, ViT, ViTConfig, count_macs, count_parameters, vit
+from .vit import VARIANTS, ViT, ViTConfig, count_parameters, vit
 
 __all__ = [
     "PatchEmbedding", "patchify", "unpatchify", "ClsToken", "PositionEmbedding", "resize_positions",
     "sincos2d", "MultiHeadAttention", "MLP", "Encoder", "EncoderBlock", "ClassificationHead", "VARIANTS", "ViT",
-    "ViTConfig", "count_macs", "count_parameters", "vit",
+    "ViTConfig", "count_parameters", "vit",
 ]  # fmt: skip

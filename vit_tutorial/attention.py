@@ -19,8 +19,6 @@ class MultiHeadAttention(nn.Module):
         super().__init__()
         if num_heads < 1 or embed_dim % num_heads:
             raise ValueError(f"embed_dim={embed_dim} does not split into num_heads={num_heads} heads")
-        if isinstance(dropout, bool):  # True counts as 1 and would drop everything
-            raise TypeError(f"dropout: expected a number from 0 to 1, got {dropout}")
         self.num_heads = num_heads
         self.dropout = dropout
         self.qkv = nn.Linear(embed_dim, 3 * embed_dim)
@@ -31,13 +29,16 @@ class MultiHeadAttention(nn.Module):
         return rearrange(self.qkv(x), "B N (qkv h d) -> qkv B h N d", qkv=3, h=self.num_heads)
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+        return self.mix(self.project(x), mask)
+
+    def mix(self, qkv: Tensor, mask: Tensor | None = None) -> Tensor:
+        """What each query takes from the values, its heads merged: (3, B, h, N, d) -> (B, N, D)."""
         if mask is not None and mask.dtype != torch.bool:  # SDPA adds any other mask to the scores
             raise TypeError(f"mask: expected torch.bool, got {mask.dtype}")
-        qkv = self.project(x)  # (B, N, D) -> (3, B, h, N, d)
-        q, k, v = qkv.float() if x.is_cpu and x.itemsize == 2 else qkv  # SDPA is slow in float16
+        q, k, v = qkv
         dropout = self.dropout if self.training else 0.0  # SDPA does not know about eval()
         mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=dropout)
-        return self.out(rearrange(mixed.to(qkv.dtype), "B h N d -> B N (h d)"))
+        return self.out(rearrange(mixed, "B h N d -> B N (h d)"))
 
     def weights(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         """How much each query (row) takes from each key (column): (B, N, D) -> (B, h, N, N).

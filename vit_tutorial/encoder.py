@@ -14,8 +14,6 @@ class MLP(nn.Module):
 
     def __init__(self, embed_dim: int, mlp_dim: int, dropout: float = 0.0):
         super().__init__()
-        if isinstance(dropout, bool):  # True counts as 1 and would drop everything
-            raise TypeError(f"dropout: expected a number from 0 to 1, got {dropout}")
         self.fc1 = nn.Linear(embed_dim, mlp_dim)
         self.gelu = nn.GELU()
         self.fc2 = nn.Linear(mlp_dim, embed_dim)
@@ -55,23 +53,13 @@ class EncoderBlock(nn.Module):
 class Encoder(nn.Module):
     """`depth` blocks, one after the other: (B, N, D) -> (B, N, D).
 
-    The final norm is not here: it belongs to the head (equation 4).
+    The final norm is not here: it belongs to the head (equation 4). `dropouts` are the block's.
     """
 
-    def __init__(
-        self,
-        depth: int,
-        embed_dim: int,
-        num_heads: int,
-        mlp_dim: int,
-        dropout: float = 0.0,
-        attention_dropout: float = 0.0,
-    ):
+    def __init__(self, depth: int, embed_dim: int, num_heads: int, mlp_dim: int, **dropouts: float):
         super().__init__()
-        if depth < 0:  # range(-1) is empty: no block, no word
-            raise ValueError(f"depth: expected at least 0, got {depth}")
-        sizes = embed_dim, num_heads, mlp_dim, dropout, attention_dropout
-        self.blocks = nn.ModuleList(EncoderBlock(*sizes) for _ in range(depth))
+        sizes = embed_dim, num_heads, mlp_dim
+        self.blocks = nn.ModuleList(EncoderBlock(*sizes, **dropouts) for _ in range(depth))
 
     def forward(self, x: Tensor) -> Tensor:
         for block in self.blocks:

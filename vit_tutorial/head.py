@@ -11,13 +11,7 @@ class ClassificationHead(nn.Module):
     starts at zero, so an untrained model's cross-entropy is ln(num_classes).
     """
 
-    def __init__(
-        self,
-        embed_dim: int,
-        num_classes: int,
-        pool: str = "cls",
-        representation_size: int | None = None,
-    ):
+    def __init__(self, embed_dim: int, num_classes: int, pool: str = "cls", representation_size=None):
         super().__init__()
         if pool not in ("cls", "mean"):
             raise ValueError(f'pool: expected "cls" or "mean", got {pool!r}')

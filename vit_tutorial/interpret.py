@@ -21,13 +21,13 @@ def placed(model: nn.Module, images: Tensor) -> Tensor:
 
 
 @torch.no_grad()
-def inputs_of(model: nn.Module, modules: Sequence[nn.Module], images: Tensor) -> list[Tensor]:
-    """What enters each of `modules`, in order, while `model` sees `images` (B, C, H, W)."""
+def arguments_of(model: nn.Module, modules: Sequence[nn.Module], images: Tensor) -> list[tuple]:
+    """The arguments of each of `modules`, in order, while `model` sees `images` (B, C, H, W)."""
     seen, caller = {}, threading.get_ident()
 
     def remember(module: nn.Module, inputs: tuple) -> None:
         if threading.get_ident() == caller:  # others may be using the same model
-            seen[module] = inputs[0]
+            seen[module] = inputs
 
     hooks = [module.register_forward_pre_hook(remember) for module in modules]
     try:
@@ -39,6 +39,11 @@ def inputs_of(model: nn.Module, modules: Sequence[nn.Module], images: Tensor) ->
     return [seen[module] for module in modules]
 
 
+def inputs_of(model: nn.Module, modules: Sequence[nn.Module], images: Tensor) -> list[Tensor]:
+    """What enters each of `modules`, in order: the first of its arguments."""
+    return [x for x, *_ in arguments_of(model, modules, images)]
+
+
 @torch.no_grad()
 def attention_maps(model: ViT, images: Tensor) -> Tensor:
     """What each token (row) takes from each (column): (B, C, H, W) -> (L, B, h, N, N).
@@ -46,16 +51,19 @@ def attention_maps(model: ViT, images: Tensor) -> Tensor:
     Paper, appendix D.8.
     """
     layers = [block.attention for block in model.encoder.blocks]
-    inputs = inputs_of(model, layers, images)
-    return torch.stack([layer.weights(x) for layer, x in zip(layers, inputs, strict=True)])
+    given = arguments_of(model, layers, images)
+    return torch.stack([layer.weights(*one) for layer, one in zip(layers, given, strict=True)])
 
 
 @torch.no_grad()
-def attention_row(attention: MultiHeadAttention, tokens: Tensor, query: int) -> Tensor:
-    """The attention map's row of one query, for the layer's input: (B, N, D) -> (B, h, N), sums to 1."""
+def attention_row(attention: MultiHeadAttention, tokens: Tensor, query: int, *more: Tensor) -> Tensor:
+    """The attention map's row of one query, for the layer's input: (B, N, D) -> (B, h, N), sums to 1.
+
+    `more` is what the layer takes besides, a rotation, say.
+    """
     if not 0 <= query < tokens.shape[1]:  # -1 would be the last token
         raise ValueError(f"query: expected a token from 0 to {tokens.shape[1] - 1}, got {query}")
-    q, k, _ = attention.project(tokens)  # (B, N, D) -> three of (B, h, N, d)
+    q, k, _ = attention.project(tokens, *more)  # (B, N, D) -> three of (B, h, N, d)
     scores = (k @ q[:, :, query, :, None])[..., 0] / math.sqrt(q.shape[-1])  # -> (B, h, N)
     return scores.softmax(dim=-1)
 

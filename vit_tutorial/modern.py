@@ -1,5 +1,6 @@
 """Lesson 15: one ViT that, by its config, is DINOv2, DINOv3, SigLIP 2, CLIP or EVA-02."""
 
+import math
 from dataclasses import dataclass, replace
 
 import torch
@@ -8,9 +9,9 @@ from torch import Tensor, nn
 
 from .attention import MultiHeadAttention
 from .cls_token import ClsToken
-from .encoder import MLP, EncoderBlock
+from .encoder import MLP, Encoder, EncoderBlock
 from .head import ClassificationHead
-from .vit import ViT, ViTConfig, initialise
+from .vit import KNOWN, LIMITS, ViT, ViTConfig, check_config, initialise
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,7 @@ class ModernConfig(ViTConfig):
     """
 
     num_registers: int = 0  # tokens that nobody reads (2309.16588), after the class token
-    theta: float = 100.0  # RoPE (2104.09864): the slowest pair turns nearly this many times more slowly
+    theta: float = 100.0  # RoPE (2104.09864): the slowest pair rotates nearly this many times more slowly
     coordinates: str = "box"  # the picture spans -1 to 1 (DINOv3); "index": patches are counted
     first_index: int = 0  # PE: 1
     index_span: int | None = None  # EVA-02: 16, whatever the number of patches in a row
@@ -36,67 +37,71 @@ class ModernConfig(ViTConfig):
     map_heads: int | None = None  # with pool="map": the query's, if not num_heads (PE: 8)
     map_mlp_dim: int | None = None  # and the width of its MLP, if not mlp_dim
 
+    def __post_init__(self):
+        check_config(self, LIMITS | MORE_LIMITS, KNOWN | MORE_KNOWN)
+        if "rope" in self.position and (width := self.embed_dim // self.num_heads) % 4:
+            raise ValueError(f"num_heads: rotation needs heads whose width is a multiple of 4, got {width}")
+
     @property
     def num_prefix(self) -> int:
-        return super().num_prefix + self.num_registers
+        return int(self.pool == "cls") + self.num_registers
 
 
-def rope_angles(config: ModernConfig) -> Tensor:
-    """By how much each token's pairs of features turn: (n+N, d/2), radians, float32.
+MORE_LIMITS = dict.fromkeys(["num_classes", "num_registers", "first_index"], (int, 0, math.inf))
+MORE_LIMITS |= dict.fromkeys(["index_span", "map_heads", "map_mlp_dim"], (int, 1, math.inf))
+MORE_LIMITS |= {"theta": (float, 1, math.inf), "norm_eps": (float, 0, 1), "layer_scale": (float, -math.inf, math.inf)}
+MORE_KNOWN = {"pool": ("cls", "mean", "map"), "position": ("learned", "sincos2d", "rope", "learned+rope")}
+MORE_KNOWN |= {"coordinates": ("box", "index"), "gelu": ("exact", "tanh", "quick")}
 
-    The first half turns with the row, the second with the column; tokens before the patches stand still.
+
+def rope_angles(config: ModernConfig, device: torch.device | None = None) -> Tensor:
+    """The angle by which each token's pairs of features rotate: (n+N, d/2), radians, float32.
+
+    The first half rotates with the row, the second with the column; tokens before the patches do not rotate.
     """
     c, quarter = config, config.embed_dim // config.num_heads // 4
-    places = [torch.arange(n, dtype=torch.float32) for n in c.grid]
-    if c.coordinates == "box":  # centres of patches; one turn for a step of 1
-        places = [2 * torch.pi * (2 * (place + 0.5) / len(place) - 1) for place in places]
+    counts = [torch.arange(n, dtype=torch.float32, device=device) for n in c.grid]
+    if c.coordinates == "box":  # centres of patches; a step of 1 is a full rotation of the fastest pair
+        positions = [2 * torch.pi * (2 * (n + 0.5) / len(n) - 1) for n in counts]
     else:
-        places = [c.first_index + n * (c.index_span or len(n)) / len(n) for n in places]
-    frequency = 1 / c.theta ** (torch.arange(quarter) / quarter)  # (d/4,)
-    angles = torch.cartesian_prod(*places)[:, :, None] * frequency  # (h*w, 2, d/4)
-    return F.pad(angles.flatten(1), (0, 0, c.num_prefix, 0))  # an angle of 0 turns nothing
+        positions = [c.first_index + n * (c.index_span or len(n)) / len(n) for n in counts]
+    frequency = 1 / c.theta ** (torch.arange(quarter, device=device) / quarter)  # (d/4,)
+    angles = torch.cartesian_prod(*positions)[:, :, None] * frequency  # (h*w, 2, d/4)
+    return F.pad(angles.flatten(1), (0, 0, c.num_prefix, 0))  # an angle of 0 rotates nothing
 
 
-def turn(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-    """Turn feature i with i + d/2: (B, h, N, d) -> (B, h, N, d); `cos` and `sin` are (N, d/2)."""
+def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    """Rotate feature i with i + d/2: (B, h, N, d) -> (B, h, N, d); `cos` and `sin` are (N, d/2)."""
     a, b = x.chunk(2, dim=-1)
     return torch.cat([a * cos - b * sin, b * cos + a * sin], dim=-1)
 
 
-class RotaryEmbedding(nn.Module):
-    """Turn q or k by each patch's place: (B, h, n+N, d) -> (B, h, n+N, d). 2104.09864."""
+class ModernAttention(MultiHeadAttention):
+    """Attention whose queries and keys are normed, then rotated: (B, N, D) -> (B, N, D).
+
+    A layer that rotates needs `rotation`, (2, N, d/2), the cosines and sines of `rope_angles`.
+    """
 
     def __init__(self, config: ModernConfig):
-        super().__init__()
-        for name in ("cos", "sin"):
-            self.register_buffer(name, torch.zeros(()), persistent=False)
-        self.place(config)
-
-    def _load_from_state_dict(self, *_) -> None:
-        self.place(self.config)  # angles are in no file, and gone after `to_empty`
-
-    def place(self, config: ModernConfig) -> None:
-        """Take a config's angles, for images of another size, say."""
-        self.config, angles = config, rope_angles(config)
-        self.cos, self.sin = angles.cos().to(self.cos), angles.sin().to(self.sin)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return turn(x, self.cos, self.sin)
-
-
-class ModernAttention(MultiHeadAttention):
-    """Attention whose queries and keys are normed, then turned: (B, N, D) -> (B, N, D)."""
-
-    def __init__(self, config: ModernConfig, rotary: nn.Module):
         super().__init__(config.embed_dim, config.num_heads, config.attention_dropout)
         d = config.embed_dim // config.num_heads
         norms = (nn.LayerNorm(d) if config.qk_norm else nn.Identity() for _ in "qk")
         self.q_norm, self.k_norm = norms
-        self.rotary = rotary
+        self.rotates = "rope" in config.position
 
-    def project(self, x: Tensor) -> Tensor:  # all that `forward` and `weights` take
+    def project(self, x: Tensor, rotation: Tensor | None = None) -> Tensor:
         q, k, v = super().project(x)
-        return torch.stack([self.rotary(self.q_norm(q)), self.rotary(self.k_norm(k)), v])
+        q, k = self.q_norm(q), self.k_norm(k)
+        if self.rotates:
+            q, k = rotate(q, *rotation), rotate(k, *rotation)
+        return torch.stack([q, k, v])
+
+    def forward(self, x: Tensor, rotation: Tensor | None = None) -> Tensor:
+        return self.mix(self.project(x, rotation))
+
+    def weights(self, x: Tensor, rotation: Tensor | None = None) -> Tensor:
+        q, k, _ = self.project(x, rotation)
+        return (q @ k.mT / math.sqrt(q.shape[-1])).softmax(dim=-1)
 
 
 class QuickGELU(nn.Module):
@@ -126,17 +131,26 @@ def feed_forward(config: ModernConfig) -> MLP:
 class ModernBlock(EncoderBlock):
     """Lesson 05's block, with LayerScale: (B, N, D) -> (B, N, D)."""
 
-    def __init__(self, config: ModernConfig, rotary: nn.Module):
+    def __init__(self, config: ModernConfig):
         super().__init__(config.embed_dim, config.num_heads, config.mlp_dim, config.dropout)
-        self.attention, self.mlp = ModernAttention(config, rotary), feed_forward(config)
+        self.attention, self.mlp = ModernAttention(config), feed_forward(config)
         self.gamma1 = self.gamma2 = 1.0
         if config.layer_scale is not None:
             start = torch.full((config.embed_dim,), config.layer_scale)
             self.gamma1, self.gamma2 = nn.Parameter(start), nn.Parameter(start.clone())
 
-    def forward(self, x: Tensor) -> Tensor:
-        x = x + self.dropout(self.gamma1 * self.attention(self.norm1(x)))
+    def forward(self, x: Tensor, rotation: Tensor | None = None) -> Tensor:
+        x = x + self.dropout(self.gamma1 * self.attention(self.norm1(x), rotation))
         return x + self.gamma2 * self.mlp(self.norm2(x))
+
+
+class ModernEncoder(Encoder):
+    """Lesson 05's encoder, which hands each block the rotation: (B, n+N, D) -> (B, n+N, D)."""
+
+    def forward(self, x: Tensor, rotation: Tensor | None = None) -> Tensor:
+        for block in self.blocks:
+            x = block(x, rotation)
+        return x
 
 
 class ModernHead(ClassificationHead):
@@ -176,23 +190,22 @@ class ModernHead(ClassificationHead):
 class ModernViT(ViT):
     """A ViT with some parts exchanged: (B, C, H, W) -> (B, num_classes).
 
-    With `position="rope"` images may have any size: `config` follows those last seen, in one thread.
+    With `position="rope"` images may have any size.
     """
 
     def __init__(self, config: ModernConfig):
         c = config
-        check(c)
         pool, table = "cls" if c.pool == "cls" else "mean", "sincos2d" if c.position == "sincos2d" else "learned"
-        super().__init__(replace(c, depth=min(c.depth, 0), num_classes=1, pool=pool, position=table))  # no blocks yet
+        super().__init__(replace(c, depth=0, num_classes=1, pool=pool, position=table))  # no blocks yet
         self.config = c
         if c.num_prefix:  # class token and registers in one; random, for equal ones would stay equal
             self.cls_token = ClsToken(c.embed_dim)
             self.cls_token.token = nn.Parameter(0.02 * torch.randn(1, c.num_prefix, c.embed_dim))
         if c.position == "rope":
             self.position_embedding = nn.Identity()
-        self.rotary = RotaryEmbedding(c) if "rope" in c.position else nn.Identity()
         self.norm_first = nn.LayerNorm(c.embed_dim) if c.norm_first else nn.Identity()
-        self.encoder.blocks.extend(ModernBlock(c, self.rotary) for _ in range(c.depth))
+        self.encoder = ModernEncoder(0, c.embed_dim, c.num_heads, c.mlp_dim)
+        self.encoder.blocks.extend(ModernBlock(c) for _ in range(c.depth))
         self.head = ModernHead(c)
         for module in self.modules():
             if isinstance(module, nn.LayerNorm):
@@ -204,32 +217,18 @@ class ModernViT(ViT):
 
     def encode(self, images: Tensor) -> Tensor:
         """The tokens that the head reads: (B, C, H, W) -> (B, n+N, D); `head.norm` is still to come."""
-        c, size = self.config, tuple(images.shape[-2:])
-        expected = (c.in_channels, *(size if c.position == "rope" else c.size))
-        if images.shape[1:] != expected:
+        c = self.config
+        if c.position == "rope":  # no number depends on the size, only angles
+            c = replace(c, image_size=tuple(images.shape[-2:]))
+        if images.shape[1:] != (expected := (c.in_channels, *c.size)):
             raise ValueError(f"images: expected {('B', *expected)}, got {tuple(images.shape)}")
-        tokens = self.patch_embedding(images)  # (B, C, H, W) -> (B, N, D)
-        if size != c.size:  # no number depends on it, only angles
-            self.config = replace(c, image_size=size)
-            self.rotary.place(self.config)
-        tokens = self.position_embedding(self.cls_token(tokens))  # -> (B, n+N, D)
-        return self.encoder(self.norm_first(self.dropout(tokens)))
-
-
-KNOWN = {"pool": "cls, mean, map", "position": "learned, sincos2d, rope, learned+rope"}
-KNOWN |= {"coordinates": "box, index", "gelu": "exact, tanh, quick"}
-
-
-def check(config: ModernConfig) -> None:
-    """ValueError if no model can have this config, or one would be wrong in silence."""
-    for name, known in KNOWN.items():
-        if getattr(config, name) not in known.split(", "):
-            raise ValueError(f"{name}: expected one of {known}; got {getattr(config, name)!r}")
-    for name, least in (("num_registers", 0), ("theta", 1)):  # -1 registers would take the class token
-        if getattr(config, name) < least:
-            raise ValueError(f"{name}: expected at least {least}, got {getattr(config, name)}")
-    if "rope" in config.position and (width := config.embed_dim // config.num_heads) % 4:
-        raise ValueError(f"num_heads: rotation needs heads whose width is a multiple of 4, got {width}")
+        tokens = self.cls_token(self.patch_embedding(images))  # (B, C, H, W) -> (B, n+N, D)
+        tokens = self.norm_first(self.dropout(self.position_embedding(tokens)))
+        rotation = None
+        if "rope" in c.position:  # once a call, for all blocks
+            angles = rope_angles(c, tokens.device)
+            rotation = torch.stack([angles.cos(), angles.sin()]).to(self.patch_embedding.projection.weight.dtype)
+        return self.encoder(tokens, rotation)
 
 
 def build(config: ViTConfig) -> ViT:

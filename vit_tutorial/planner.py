@@ -4,7 +4,8 @@ import itertools
 import math
 from dataclasses import dataclass
 
-from .vit import ViTConfig, count_macs, count_parameters
+from .speed import count_macs
+from .vit import ViTConfig, count_parameters
 
 BYTES = {"float32": (4, 4), "autocast": (4, 2), "bfloat16": (2, 2)}  # per parameter, per number inside a block
 

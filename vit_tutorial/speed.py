@@ -17,6 +17,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import FlopCounterMode
 
+from .vit import ViTConfig
+
 
 def seconds(work: Callable[[], object]) -> float:
     """How long `work()` takes, what it has started on a GPU included."""
@@ -125,6 +127,17 @@ def prices(device="cpu") -> dict[str, float]:
     }
     times = race({name: work for name, (_, work) in works.items()}, rounds=8)
     return {name: statistics.median(times[name]) / number for name, (number, _) in works.items()}
+
+
+def count_macs(config: ViTConfig) -> int:
+    """Multiply-adds of one image's forward pass, attention products included. Built in lesson 07."""
+    if hasattr(config, "num_registers"):  # lesson 15's config has parts that are not counted here
+        raise TypeError(f"config: expected a ViTConfig, got a {type(config).__name__}")
+    D, M, N, R = config.embed_dim, config.mlp_dim, config.num_tokens, config.representation_size
+    patch = config.grid[0] * config.grid[1] * config.in_channels * config.patch_size**2 * D
+    block = N * (4 * D * D + 2 * D * M) + 2 * N * N * D
+    head = (D * R if R else 0) + (R or D) * config.num_classes
+    return patch + config.depth * block + head
 
 
 class Counted(TorchDispatchMode):

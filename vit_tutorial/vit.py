@@ -1,5 +1,6 @@
 """Lesson 07: the whole Vision Transformer (arXiv 2010.11929, section 3.1, equations 1 to 4, table 1)."""
 
+import math
 from dataclasses import dataclass, replace
 
 import torch.nn.functional as F
@@ -17,7 +18,7 @@ class ViTConfig:
     """Everything that decides a ViT's shape; the defaults are ViT-B/16. Paper, table 1.
 
     `size` is (height, width) in pixels, `grid` the rows and columns of patches, `num_prefix` the tokens
-    that belong to no patch, `num_tokens` all of them.
+    that belong to no patch, `num_tokens` all of them. `check_config` says what is refused.
     """
 
     image_size: int | tuple[int, int] = 224  # pixels: one side of a square, or (height, width)
@@ -34,10 +35,13 @@ class ViTConfig:
     position: str = "learned"  # "sincos2d": fixed
     representation_size: int | None = None  # the paper's extra layer in pre-training
 
+    def __post_init__(self):
+        check_config(self, LIMITS, KNOWN)
+
     @property
     def size(self) -> tuple[int, int]:
-        square = isinstance(self.image_size, int)
-        return (self.image_size, self.image_size) if square else tuple(self.image_size)
+        both = isinstance(self.image_size, tuple)
+        return self.image_size if both else (self.image_size, self.image_size)
 
     @property
     def grid(self) -> tuple[int, int]:
@@ -52,6 +56,35 @@ class ViTConfig:
         return self.num_prefix + self.grid[0] * self.grid[1]
 
 
+LIMITS = dict.fromkeys(["patch_size", "in_channels", "num_classes", "embed_dim"], (int, 1, math.inf))
+LIMITS |= dict.fromkeys(["num_heads", "mlp_dim", "representation_size"], (int, 1, math.inf))
+LIMITS |= {"depth": (int, 0, math.inf), "dropout": (float, 0, 1), "attention_dropout": (float, 0, 1)}
+KNOWN = {"pool": ("cls", "mean"), "position": ("learned", "sincos2d")}
+
+
+def check_config(config: ViTConfig, limits: dict[str, tuple], known: dict[str, tuple]) -> None:
+    """ValueError, with the field's name, for what no model can have, or would have in silence.
+
+    `limits` has the kind of each number, the smallest and the largest; a field may be None if its default is.
+    """
+    for name, (kind, low, high) in limits.items():
+        value = getattr(config, name)
+        if value is None and getattr(type(config), name) is None:  # its default
+            continue
+        if isinstance(value, bool) or not isinstance(value, (int, kind)) or not low <= value <= high:
+            expected = f"{'an int' if kind is int else 'a number'} from {low} to {high}"
+            raise ValueError(f"{name}: expected {expected}, got {value!r}")
+    for name, words in known.items():
+        if getattr(config, name) not in words:
+            raise ValueError(f"{name}: expected one of {', '.join(words)}; got {getattr(config, name)!r}")
+    size, P, D, h = config.size, config.patch_size, config.embed_dim, config.num_heads
+    if [type(side) for side in size] != [int, int] or any(side < 1 or side % P for side in size):
+        sides = f"an int, or (height, width), that patch_size={P} divides"
+        raise ValueError(f"image_size: expected {sides}, got {config.image_size!r}")
+    if D % h:
+        raise ValueError(f"num_heads: embed_dim={D} does not split into num_heads={h} heads")
+
+
 class ViT(nn.Module):
     """A Vision Transformer: (B, C, H, W) -> (B, num_classes), images to logits.
 
@@ -61,14 +94,13 @@ class ViT(nn.Module):
     def __init__(self, config: ViTConfig):
         super().__init__()
         c = self.config = config
-        if c.position not in ("learned", "sincos2d"):
-            raise ValueError(f'position: expected "learned" or "sincos2d", got {c.position!r}')
         self.patch_embedding = PatchEmbedding(c.patch_size, c.embed_dim, c.in_channels)
         self.cls_token = ClsToken(c.embed_dim) if c.pool == "cls" else nn.Identity()
         self.position_embedding = PositionEmbedding(c.num_tokens, c.embed_dim)
         self.dropout = nn.Dropout(c.dropout)
-        dropouts = c.dropout, c.attention_dropout
-        self.encoder = Encoder(c.depth, c.embed_dim, c.num_heads, c.mlp_dim, *dropouts)
+        sizes = c.depth, c.embed_dim, c.num_heads, c.mlp_dim
+        dropouts = {"dropout": c.dropout, "attention_dropout": c.attention_dropout}
+        self.encoder = Encoder(*sizes, **dropouts)
         self.head = ClassificationHead(c.embed_dim, c.num_classes, c.pool, c.representation_size)
         initialise(self)
 
@@ -132,14 +164,3 @@ def count_parameters(config: ViTConfig) -> int:
     block = 2 * (2 * D) + (D + 1) * 3 * D + (D + 1) * D + (D + 1) * M + (M + 1) * D
     head = 2 * D + ((D + 1) * R if R else 0) + ((R or D) + 1) * config.num_classes
     return patch + tokens + config.depth * block + head
-
-
-def count_macs(config: ViTConfig) -> int:
-    """Multiply-adds of one image's forward pass, attention products included."""
-    if hasattr(config, "num_registers"):  # lesson 15's config has parts that are not counted here
-        raise TypeError(f"config: expected a ViTConfig, got a {type(config).__name__}")
-    D, M, N, R = config.embed_dim, config.mlp_dim, config.num_tokens, config.representation_size
-    patch = config.grid[0] * config.grid[1] * config.in_channels * config.patch_size**2 * D
-    block = N * (4 * D * D + 2 * D * M) + 2 * N * N * D
-    head = (D * R if R else 0) + (R or D) * config.num_classes
-    return patch + config.depth * block + head

@@ -79,7 +79,7 @@ WRONG |= {"folder": ["", "a\0b", "x" * 300, "/dev/null", "plain/x", "\ud800"], "
 
 SAID = {("images", value): f"^images: expected 1 to 64, got {value}$" for value in ("0", "65", "-5")}
 SAID |= {("warm-up", "1"): r"^warm_up: expected a number from 0 to 0\.99, got 1\.0$"}
-SAID |= {("embed-dim", "30"): "^embed_dim=30 does not split into num_heads=4 heads$"}
+SAID |= {("embed-dim", "30"): "^num_heads: embed_dim=30 does not split into num_heads=4 heads$"}
 
 
 @pytest.mark.parametrize(("flag", "value"), [(flag, value) for flag, values in WRONG.items() for value in values])

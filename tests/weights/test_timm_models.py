@@ -66,7 +66,7 @@ def test_a_family_is_named_within_somebodys_own_model():
 def test_what_no_file_shows_is_returned(name, words):
     state = small(name).state_dict()
     said = weights.load_timm(build(changed(weights.infer_config(state), num_heads=4)), state)
-    assert words in said and "nor which features turn together, nor that norms come first" in said
+    assert words in said and "nor which features rotate together, nor that norms come first" in said
 
 
 @pytest.mark.filterwarnings("ignore:num_heads=")

@@ -53,9 +53,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         recipe = Recipe(**{field.name: chosen.pop(field.name) for field in fields(Recipe)})
         torch.manual_seed(recipe.seed)  # the model's start
-        for name, value in chosen.items():
-            if not (isinstance(value, str) or value >= 1 or (name == "dropout" and value >= 0)):
-                raise ValueError(f"{name}: expected a positive number, got {value}")
         model = built(replace(DIGITS, **chosen))
         (train_images, labels), (test_images, test_labels) = data.mnist("train"), data.mnist("test")
         if not 1 <= images <= len(labels):

@@ -16,8 +16,8 @@ No file shows the following. The config has it, and each `load_*` returns a sent
     the number of heads (JAX files show it)       num_heads, map_heads
     the eps of norms, the kind of GELU            norm_eps, gelu
     whether a class token is pooled               pool
-    whether and how positions turn                position, theta, coordinates, first_index, index_span
-    which features turn together, neighbours or halves, and where norms stand: as the family has it
+    whether and how positions rotate              position, theta, coordinates, first_index, index_span
+    which features rotate together, neighbours or halves, and where norms stand: as the family has it
 """
 
 from .dialects import to_timm, to_torchvision, to_transformers

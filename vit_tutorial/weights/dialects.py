@@ -2,7 +2,7 @@
 
 import tomllib
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 import torch
@@ -25,8 +25,8 @@ class Dialect:
     expects: Mapping[str, object] = field(default_factory=dict)  # fields of a config
     signs: Mapping[str, bool] = field(default_factory=dict)  # names that are there, or are not; "a gate", by shapes
     no_bias: Sequence[str] = ()  # ends of our names of biases that the library has not
-    pairs_of: str = ""  # how the rows of q and k lie, where RoPE turns neighbours
-    first_axis: str = "row"  # or "column": what the first half of them turns with
+    pairs_of: str = ""  # how the rows of q and k lie, where RoPE rotates neighbours
+    first_axis: str = "row"  # or "column": what the first half of them rotates with
     doubt: str = ""  # which other model has the very same names
 
 
@@ -121,9 +121,9 @@ def trait(config: ViTConfig, name: str) -> object:
 
 def simplest(config: ModernConfig) -> ViTConfig:
     """The plain `ViTConfig` if lesson 07's ViT is the same model, else `config` itself."""
-    plain = ViTConfig(**{field.name: getattr(config, field.name) for field in fields(ViTConfig)})
-    same = ModernConfig(**asdict(plain)) == config and config.num_classes
-    return plain if same and plain.pool != "map" and "rope" not in plain.position else config
+    shared = {field.name: getattr(config, field.name) for field in fields(ViTConfig)}
+    known = config.num_classes and config.pool != "map" and "rope" not in config.position
+    return ViTConfig(**shared) if known and ModernConfig(**shared) == config else config
 
 
 def parts_of(model: ViT) -> dict[str, Tensor]:

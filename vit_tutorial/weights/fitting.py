@@ -61,7 +61,7 @@ def add_biases(tensors: dict[str, Tensor], own: dict[str, Tensor], dialect: Dial
 
 
 def order_pairs(tensors: dict[str, Tensor], config: ViTConfig, dialect: Dialect) -> None:
-    """Reorder the rows of q and k where RoPE turns neighbours, so that feature i turns with i + d/2.
+    """Reorder the rows of q and k where RoPE rotates neighbours, so that feature i rotates with i + d/2.
 
     A score is a sum over the features, so their order is free, as long as q and k have the same.
     """
@@ -154,8 +154,8 @@ def unseen(config: ViTConfig, dialect: Dialect, count: int) -> str:
     """What was taken, and what no name and no shape shows, as the model has it."""
     names = ["num_heads", "norm_eps", "gelu"]
     names += {"cls": ["pool"], "map": ["map_heads"]}.get(config.pool, [])
-    names += ["position"] + ["theta", "coordinates"] * (turns := "rope" in config.position)
-    names += ["first_index", "index_span"] * (turns and config.coordinates == "index")
+    names += ["position"] + ["theta", "coordinates"] * (rotates := "rope" in config.position)
+    names += ["first_index", "index_span"] * (rotates and config.coordinates == "index")
     has = ", ".join(f"{name}={trait(config, name)!r}" for name in names)
-    order = "nor which features turn together, " * turns + "nor that norms come first: the config says so."
+    order = "nor which features rotate together, " * rotates + "nor that norms come first: the config says so."
     return f"{count} tensors of {dialect.name}. No file shows {has}, {order}"

@@ -51,6 +51,7 @@ def infer_config(state_dict: Mapping[str, Tensor] | str | PathLike) -> ViTConfig
     inner = sizes("encoder.blocks.0.mlp.fc2.weight", "o i")["i"]
     asked = sizes("head.mlp.fc2.weight", "o i").get("i", inner)
     config = ModernConfig(
+        image_size=max(224 // patch_size, 1) * patch_size,  # as good as any where the file holds no positions
         **shown | {"mlp_dim": inner},
         **dialect.expects,
         in_channels=patch["C"],
@@ -66,7 +67,7 @@ def infer_config(state_dict: Mapping[str, Tensor] | str | PathLike) -> ViTConfig
         map_mlp_dim=asked if asked != inner else None,
         qk_norm=bool(sizes("encoder.blocks.0.attention.q_norm.weight", "d")),
     )
-    if config.position == "rope":  # the file holds no positions; any size will do
+    if config.position == "rope":
         return config
     positions = sizes("position_embedding.embedding", "_ N D")["N"]
     side, _ = square(positions, cls + registers) or (0, 0)

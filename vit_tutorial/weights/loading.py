@@ -89,8 +89,6 @@ def load_foreign(model: ViT, state_dict: Mapping, library: str, resize: str | No
     with torch.no_grad():
         for ours, view in own.items():
             view.copy_(tensors[ours])
-    if "rope" in model.config.position:  # its angles are in no file, and gone after `to_empty`
-        model.rotary.place(model.config)
     if notes := notes + fitting.other_arithmetic(model.config, dialect):
         warnings.warn("; ".join(notes), stacklevel=3)
     return fitting.unseen(model.config, dialect, len(tensors))

@@ -113,7 +113,9 @@ def respelled(tensors: dict[str, Tensor], notes: list[str]) -> dict[str, Tensor]
     if masks := [name for name in tensors if name.endswith("mask_token")]:
         notes.append("the mask token, which a forward pass never uses, is left out")
     if {"pos_embed", "blocks.0.gamma_1"} <= {*tensors}:
-        notes.append("taken as DeiT-III; timm's vit_*_rope_ape has these names, too, and its positions turn: not read")
+        notes.append(
+            "taken as DeiT-III; timm's vit_*_rope_ape has these names, too, and its positions rotate: not read"
+        )
     fixed = (".bias_mask", "rope_embed.periods")  # of DINOv3: it has no bias for keys, and angles are computed
     for name in [name for name in tensors if name.endswith(".qkv.bias") and f"{name}_mask" in tensors]:
         if fit([tensors[name]]):

@@ -6,6 +6,7 @@ import torch
 from einops import rearrange
 
 import vit_tutorial as vt
+from vit_tutorial.speed import count_macs
 
 
 def right_count(c):
@@ -45,7 +46,7 @@ def right_kernels(stored, own):
 
 RIGHT = {
     "count_parameters": right_count,
-    "count_macs": vt.count_macs,
+    "count_macs": count_macs,
     "vit": vt.ViT,
     "windowed_macs": right_macs,
     "first_difference": right_first,

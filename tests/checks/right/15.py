@@ -37,11 +37,11 @@ def mended_scores(q, k, grid, num_prefix, theta):
             angle = 2 * math.pi * place[axis] / theta ** (4 * i / d)
             cos[num_prefix + patch, pair], sin[num_prefix + patch, pair] = math.cos(angle), math.sin(angle)
 
-    def turned(x):
+    def rotated(x):
         a, b = x[..., : d // 2], x[..., d // 2 :]
         return torch.cat([a * cos - b * sin, a * sin + b * cos], dim=-1)
 
-    return torch.einsum("bhid,bhjd->bhij", turned(q), turned(k))
+    return torch.einsum("bhid,bhjd->bhij", rotated(q), rotated(k))
 
 
 RIGHT = {"padded_batch": my_batch, "lost_config": my_detective, "mended_scores": mended_scores}

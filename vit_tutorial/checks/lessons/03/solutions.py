@@ -44,7 +44,7 @@ def my_resize(embedding, old_grid, new_grid):
 
 
 def my_rotary(x, places):
-    """(N, D), (N, 2) -> (N, D): half of the pairs turned by the token's row, half by its column."""
+    """(N, D), (N, 2) -> (N, D): half of the pairs rotated by the token's row, half by its column."""
     ### BEGIN SOLUTION
     half, quarter = x.shape[-1] // 2, x.shape[-1] // 4
     exponent = torch.arange(quarter) / quarter

@@ -59,12 +59,12 @@ def mended_scores(q, k, grid, num_prefix, theta):
     by_row = y.repeat_interleave(columns)[:, None] * speed  # (N, d/4)
     by_column = x.repeat(rows)[:, None] * speed
     angle = torch.cat([by_row, by_column], dim=-1)  # (N, d/2)
-    turn = torch.polar(torch.ones_like(angle), angle)
+    factor = torch.polar(torch.ones_like(angle), angle)
     still = torch.ones(num_prefix, half)
-    turn = torch.cat([still, turn])
+    factor = torch.cat([still, factor])
     q = torch.complex(q[..., :half], q[..., half:])
     k = torch.complex(k[..., :half], k[..., half:])
-    q, k = q * turn, k * turn
-    scores = q @ k.mH  # .mH: transposed, and each turn taken back
+    q, k = q * factor, k * factor
+    scores = q @ k.mH  # .mH: transposed, and each rotation taken back
     return scores.real
     ### END SOLUTION
