@@ -61,7 +61,7 @@ def rope_angles(config: ModernConfig, device: torch.device | None = None) -> Ten
     """
     c, quarter = config, config.embed_dim // config.num_heads // 4
     counts = [torch.arange(n, dtype=torch.float32, device=device) for n in c.grid]
-    if c.coordinates == "box":  # centres of patches; a step of 1 is a full rotation of the fastest pair
+    if c.coordinates == "box":  # centres of patches; a step of 1 is a full circle
         positions = [2 * torch.pi * (2 * (n + 0.5) / len(n) - 1) for n in counts]
     else:
         positions = [c.first_index + n * (c.index_span or len(n)) / len(n) for n in counts]

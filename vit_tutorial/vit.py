@@ -40,8 +40,7 @@ class ViTConfig:
 
     @property
     def size(self) -> tuple[int, int]:
-        both = isinstance(self.image_size, tuple)
-        return self.image_size if both else (self.image_size, self.image_size)
+        return self.image_size if isinstance(self.image_size, tuple) else (self.image_size,) * 2
 
     @property
     def grid(self) -> tuple[int, int]:
@@ -75,8 +74,8 @@ def check_config(config: ViTConfig, limits: dict[str, tuple], known: dict[str, t
             expected = f"{'an int' if kind is int else 'a number'} from {low} to {high}"
             raise ValueError(f"{name}: expected {expected}, got {value!r}")
     for name, words in known.items():
-        if getattr(config, name) not in words:
-            raise ValueError(f"{name}: expected one of {', '.join(words)}; got {getattr(config, name)!r}")
+        if (word := getattr(config, name)) not in words:
+            raise ValueError(f"{name}: expected one of {', '.join(words)}; got {word!r}")
     size, P, D, h = config.size, config.patch_size, config.embed_dim, config.num_heads
     if [type(side) for side in size] != [int, int] or any(side < 1 or side % P for side in size):
         sides = f"an int, or (height, width), that patch_size={P} divides"

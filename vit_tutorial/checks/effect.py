@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 import torch
@@ -40,7 +41,8 @@ def others(name: str, value: Any) -> Iterator[tuple[str, Any]]:
     elif dataclasses.is_dataclass(value):
         for field in dataclasses.fields(value):
             for _, other in others("", getattr(value, field.name)):
-                yield f"{name}.{field.name}", dataclasses.replace(value, **{field.name: other})
+                with suppress(ValueError):  # a config that no model can have
+                    yield f"{name}.{field.name}", dataclasses.replace(value, **{field.name: other})
 
 
 def without_effect(exercise, answer: Callable, got: Sequence[Fact]) -> list[str]:
