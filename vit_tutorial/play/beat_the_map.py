@@ -69,8 +69,11 @@ class BeatTheMap(PatchBoard):
         shares, (first, second) = logits.softmax(dim=0).tolist(), logits.topk(2).indices.tolist()
         self.draw(image[0], digits.min().item(), digits.max().item())
         self.bars = [[str(n), shares[n], f"{shares[n]:.0%}"] for n in (digit, second if first == digit else first)]
-        said = f"{len(self.chosen)} hidden by {filler}: "
-        if first == digit:
+        said, par = f"{len(self.chosen)} hidden by {filler}: ", self.pars.get(filler, {}).get(str(digit))
+        if not self.chosen:
+            self.said = f"Hide patches of this {digit} by {filler} until the model no longer sees a {digit}."
+            self.said += f" Par is {par}." if par else ""
+        elif first == digit:
             lead = (logits[first] - logits[second]).item()
             self.said = f"{said}the model sees a {digit}. Its logit leads the {second}'s by {lead:.1f}."
         else:

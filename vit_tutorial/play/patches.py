@@ -3,6 +3,7 @@
 from base64 import b64encode
 from io import BytesIO
 from pathlib import Path
+from textwrap import fill
 
 import traitlets
 from PIL import Image
@@ -88,7 +89,7 @@ class PatchBoard(Still):
         self.picture = f"data:image/png;base64,{b64encode(file.getvalue()).decode()}"
 
     def still(self) -> tuple[str, str]:
-        figure = plots.pictures([self._image], [self.said], height=3.4)
+        figure = plots.pictures([self._image], [fill(self.said, 42)], height=3.4)
         (axis,) = figure.axes
         height, width = self._image.shape[0] / self.rows, self._image.shape[1] / self.columns
         for n in range(self.rows * self.columns):
