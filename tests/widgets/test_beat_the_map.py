@@ -9,7 +9,12 @@ from tests.widgets.browser import run_cell, wait_for
 from vit_tutorial import data, interpret, patchify, weights
 from vit_tutorial.play import beat_the_map
 
-CELLS = ["from vit_tutorial.play import beat_the_map\ngame = beat_the_map.play()\ngame", "print('read back:', game.chosen, game.picked)"]
+CELLS = [
+    "from vit_tutorial.play import beat_the_map
+game = beat_the_map.play()
+game",
+    "print('read back:', game.chosen, game.picked)",
+]
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +38,8 @@ def test_what_it_says_is_what_the_model_sees(model):
         shares = model(painted(digit, patches, black)).softmax(dim=1)[0]
         assert game.bars[0][:2] == [str(digit), pytest.approx(shares[digit].item(), abs=1e-5)]
         best = shares.argmax().item()
-        assert game.said.startswith(f"{len(patches)} hidden by black: ") and f"sees a {best}" in game.said
+        assert game.said.startswith(f"{len(patches)} hidden by black: " if patches else "Hide patches of this 4 by black")
+        assert not patches or f"sees a {best}" in game.said
 
 
 def test_pars_are_sets_that_change_the_models_mind_and_no_smaller_one_of_three_does(model):
@@ -42,6 +48,9 @@ def test_pars_are_sets_that_change_the_models_mind_and_no_smaller_one_of_three_d
     game = beat_the_map.play()
     for filler, rows in sets.items():
         for digit, patches in rows.items():
+            if not patches:
+                assert (filler, digit, fewest[filler][digit]) == ("black", "1", None), "a 1 stays a 1 for 14 patches"
+                continue
             game.choose(filler=filler, digit=int(digit)).click(*patches)
             assert "now the model sees a" in game.said and len(patches) == fewest[filler][digit]
             assert game.best[filler, int(digit)] == len(patches)
@@ -105,7 +114,7 @@ def test_it_is_played_with_mouse_and_keys(page):
     board = page.locator(".patch-board")
     board.wait_for()
     patches = board.locator(".grid button")
-    assert patches.count() == 49 and "the model sees a 4" in board.locator("p").inner_text()
+    assert patches.count() == 49 and "Par is 3." in board.locator("p").inner_text()
     for n in (32, 39):
         patches.nth(n).click()
     patches.nth(46).focus()
@@ -116,7 +125,7 @@ def test_it_is_played_with_mouse_and_keys(page):
     patches.nth(39).click()  # a second click takes it back
     page.wait_for_function("document.querySelector('.patch-board p').textContent.startsWith('2 hidden')")
     board.get_by_role("button", name="white", exact=True).click()
-    page.wait_for_function("document.querySelector('.patch-board p').textContent.startsWith('0 hidden by white')")
+    page.wait_for_function("document.querySelector('.patch-board p').textContent.includes('this 4 by white')")
     board.get_by_role("button", name="show the maps").click()
     wait_for(lambda: "rollout" in board.locator("pre").inner_text())
     if folder := os.environ.get("PLAY_SCREENSHOT"):
