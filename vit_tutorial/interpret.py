@@ -113,11 +113,13 @@ def hide(images: Tensor, chosen: Tensor, filler: Tensor, patch_size: int) -> Ten
     """
     if len(chosen) != len(images):  # scatter would leave the images without a row as they are
         raise ValueError(f"chosen: expected a row for each of {len(images)}, got {len(chosen)}")
-    alike = filler.shape == images.shape[1:] and filler.dtype == images.dtype  # bytes cut the filler's off
+    alike = filler.shape == images.shape[1:] and filler.dtype == images.dtype
     if not (alike and filler.isfinite().all()):  # a model of NaN answers 0, always
         expected, got = (f"{x.dtype} {tuple(x.shape[-3:])}" for x in (images, filler))
         raise ValueError(f"filler: expected finite numbers, {expected}, got {got}")
-    old, new = patchify(images, patch_size), patchify(filler[None], patch_size)  # (B, N, C*P*P), (1, N, C*P*P)
-    is_chosen = torch.zeros(old.shape[:2], dtype=torch.bool, device=images.device).scatter(1, chosen, True)
+    old = patchify(images, patch_size)  # (B, N, C*P*P)
+    new = patchify(filler[None], patch_size).to(old.device)  # (1, N, C*P*P)
+    is_chosen = torch.zeros(old.shape[:2], dtype=torch.bool, device=old.device)  # (B, N)
+    is_chosen = is_chosen.scatter(1, chosen, True)
     grid = images.shape[-2] // patch_size, images.shape[-1] // patch_size
-    return unpatchify(torch.where(is_chosen[..., None], new.to(old.device), old), patch_size, grid)
+    return unpatchify(torch.where(is_chosen[..., None], new, old), patch_size, grid)
