@@ -75,21 +75,3 @@ def without_head_mended(model, layer, head, images):
         weight.copy_(kept)
     return logits
     ### END SOLUTION
-
-
-def within_budget(scores, ink, budget):
-    """Which patches to empty: scores (B, n), ink (B, n) from 0 up, a share -> bool (B, n).
-
-    From the highest score downwards, as long as the emptied ink stays within `budget` times the
-    picture's ink; it ends before the first patch that would exceed it.
-    """
-    ### BEGIN SOLUTION
-    order = scores.argsort(dim=1, descending=True)
-    laid = ink.gather(1, order)
-    spent = laid.cumsum(dim=1)
-    limit = budget * ink.sum(dim=1, keepdim=True)
-    affordable = spent <= limit
-    chosen = torch.zeros_like(affordable)
-    chosen = chosen.scatter(1, order, affordable)
-    return chosen
-    ### END SOLUTION
