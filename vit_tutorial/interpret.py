@@ -107,7 +107,7 @@ def occlusion(model: ViT, images: Tensor, filler: Tensor) -> Tensor:
 
 
 def hide(images: Tensor, chosen: Tensor, filler: Tensor, patch_size: int) -> Tensor:
-    """The `chosen` patches (B, k) from the picture `filler` (C, H, W): (B, C, H, W) -> (B, C, H, W).
+    """The patches `chosen` (B, k) taken from `filler` (C, H, W): (B, C, H, W) -> (B, C, H, W).
 
     Patches count from 0, row by row.
     """
