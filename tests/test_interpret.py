@@ -94,29 +94,7 @@ def test_rollout_of_two_layers_by_hand():
     torch.testing.assert_close(interpret.rollout(many).sum(-1), torch.ones(3, 9))
 
 
-def test_distance_by_hand():
-    same = torch.eye(4).expand(1, 1, 1, 4, 4)
-    assert interpret.attention_distance(same, 7).tolist() == [[0.0]]
-    even = torch.full((1, 1, 1, 4, 4), 0.25)  # 2x2 patches of 10 pixels: 0, 10, 10 and 14.142 away
-    torch.testing.assert_close(interpret.attention_distance(even, 10), torch.tensor([[(20 + 200**0.5) / 4]]))
-    line = torch.tensor([[0.0, 0, 1], [0, 1, 0], [1, 0, 0]])[None, None, None]  # the ends of a row look at each other
-    torch.testing.assert_close(interpret.attention_distance(line, 4, grid=(1, 3)), torch.tensor([[16 / 3]]))
-
-
-def test_distance_leaves_the_class_token_out():
-    maps = torch.randn(2, 3, 4, 10, 10).softmax(-1)
-    ours = interpret.attention_distance(maps, 5)
-    patches = maps[..., 1:, 1:] / maps[..., 1:, 1:].sum(-1, keepdim=True)
-    torch.testing.assert_close(ours, interpret.attention_distance(patches, 5))
-    total = 0.0
-    for i in range(9):
-        for j in range(9):
-            pixels = 5 * ((i // 3 - j // 3) ** 2 + (i % 3 - j % 3) ** 2) ** 0.5
-            total = total + patches[..., i, j] * pixels / 9
-    torch.testing.assert_close(ours, total.mean(1))
-
-
-def test_gradient_times_input_and_occlusion_are_exact_for_a_linear_model():
+def test_occlusion_is_exact_for_a_linear_model():
     class Linear(nn.Module):
         config = ViTConfig((8, 12), 4, 1, 3, 8, 1, 1, 8)
 
@@ -127,27 +105,24 @@ def test_gradient_times_input_and_occlusion_are_exact_for_a_linear_model():
         def forward(self, x):
             return torch.einsum("bchw,kchw->bk", x, self.weight)
 
-    model, images = Linear(), torch.randn(5, 1, 8, 12)
-    best = model(images).argmax(1)
-    expected = patchify((images + 0.7) * model.weight[best], 4).sum(-1).detach()
-    torch.testing.assert_close(interpret.gradient_times_input(model, images, -0.7), expected, rtol=1e-4, atol=1e-4)
-    falls = interpret.occlusion(model, images, -0.7)  # of each class
-    torch.testing.assert_close(falls[torch.arange(5), :, best], expected, rtol=1e-4, atol=1e-4)
-    of_first = patchify((images + 0.7) * model.weight[0], 4).sum(-1).detach()
-    torch.testing.assert_close(falls[:, :, 0], of_first, rtol=1e-4, atol=1e-4)
-    assert model.weight.grad is None and not images.requires_grad and model.training
+    model, images, filler = Linear(), torch.randn(5, 1, 8, 12), torch.randn(1, 8, 12)
+    falls = interpret.occlusion(model, images, filler)
+    for n in range(3):
+        expected = patchify((images - filler) * model.weight[n], 4).sum(-1).detach()
+        torch.testing.assert_close(falls[:, :, n], expected, rtol=1e-4, atol=1e-4)
+    assert model.weight.grad is None and model.training
 
 
-def test_emptying_patches_touches_nothing_else():
-    config, images = CONFIGS[0], torch.rand(2, 3, 16, 16) + 1
-    out = interpret.empty(images, torch.tensor([[0, 5], [15, 15]]), config, 0.25)
-    patches, before = patchify(out, 4), patchify(images, 4)
-    assert (patches[0, [0, 5]] == 0.25).all() and (patches[1, 15] == 0.25).all()
-    patches[0, [0, 5]], patches[1, 15] = before[0, [0, 5]], before[1, 15]
-    assert torch.equal(patches, before) and images.min() >= 1
+def test_hiding_patches_touches_nothing_else():
+    images, filler = torch.rand(2, 3, 8, 16) + 1, torch.rand(3, 8, 16)
+    out = interpret.hide(images, torch.tensor([[0, 5], [7, 7]]), filler, 4)
+    expected = images.clone()
+    for image, y, x in ((0, 0, 0), (0, 4, 4), (1, 4, 12)):
+        expected[image, :, y : y + 4, x : x + 4] = filler[:, y : y + 4, x : x + 4]
+    assert torch.equal(out, expected) and images.min() >= 1
 
 
-@pytest.mark.parametrize("look", ["attention_maps", "token_features", "gradient_times_input", "occlusion"])
+@pytest.mark.parametrize("look", ["attention_maps", "token_features", "occlusion"])
 def test_looking_leaves_each_parts_mode_the_gradients_and_the_generator_as_they_were(look):
     model, images = model_and_images(CONFIGS[2])
     images.requires_grad_()
@@ -155,7 +130,7 @@ def test_looking_leaves_each_parts_mode_the_gradients_and_the_generator_as_they_
     modes = [module.training for module in model.modules()]
     state = torch.get_rng_state()
     function = getattr(interpret, look)
-    function(model, images, *([0.0] if look in ("gradient_times_input", "occlusion") else []))
+    function(model, images, *([torch.zeros(images.shape[1:])] if look == "occlusion" else []))
     assert [module.training for module in model.modules()] == modes
     assert images.grad is None and all(p.grad is None for p in model.parameters())
     assert torch.equal(torch.get_rng_state(), state)
@@ -190,8 +165,8 @@ def test_what_another_thread_sees_meanwhile_is_not_taken_for_ones_own():
 LAYER, TOKENS, IMAGES, MODEL = MultiHeadAttention(8, 2), torch.randn(2, 5, 8), torch.rand(2, 3, 16, 16), ViT(CONFIGS[0])
 MAPS, NEGATIVE = torch.full((2, 3, 4, 9, 9), 1 / 9), torch.tensor([[2.0, -1.0], [0.0, 1.0]]).expand(2, 3, 4, 2, 2)
 SPOILT, CHOSEN = IMAGES.index_fill(0, torch.tensor([1]), math.inf), torch.zeros(2, 2, dtype=torch.int64)
-ROWS, SIZES = r"maps: expected \(L, B, h, N, N\), rows of sum 1, got", "patch_size, grid: expected positive sizes, got"
-EMPTY, FINITE = "empty_value: expected a finite number, got nan", "images: expected finite numbers"
+ROWS, FINITE = r"maps: expected \(L, B, h, N, N\), rows of sum 1, got", "images: expected finite numbers"
+BLANK, FILLER = torch.zeros(3, 16, 16), r"filler: expected finite numbers, torch\.float32 \(3, 16, 16\), got"
 REFUSED = [
     *((interpret.attention_row, (LAYER, TOKENS, n), f"query: expected a token from 0 to 4, got {n}") for n in (-1, 5)),
     *((interpret.rollout, (maps,), ROWS) for maps in (MAPS[0], MAPS * 2, MAPS * math.nan, NEGATIVE)),
@@ -199,29 +174,15 @@ REFUSED = [
         (interpret.rollout, (maps,), ROWS)
         for maps in (MAPS[:, :, :0], MAPS[:0], torch.randn(2, 3, 4, 9, 9).softmax(-2))
     ),
-    (interpret.attention_distance, (MAPS[..., :7, :7], 4), r"grid: \(2, 2\) does not fit maps .* 7, 7\)"),
-    (interpret.attention_distance, (MAPS[..., :4, :], 4), r"grid: \(2, 2\) does not fit maps .* 4, 9\)"),
-    (interpret.attention_distance, (MAPS, 4, (2, 3)), r"grid: \(2, 3\) does not fit maps .* 9, 9\)"),
-    (interpret.attention_distance, (MAPS, 4, (-3, -3)), SIZES),
-    *((interpret.attention_distance, (MAPS, size), SIZES) for size in (0, -4, math.nan, math.inf)),
-    *((interpret.attention_distance, given, "unpack") for given in ((MAPS, 4, ()), (MAPS[None], 4))),
-    *(
-        (
-            interpret.attention_distance,
-            (MAPS.index_fill(3, torch.tensor(3), weight), 4),
-            "maps: expected weights from 0",
-        )
-        for weight in (math.nan, math.inf, -0.1)
-    ),
-    (interpret.empty, (IMAGES, CHOSEN[:1], CONFIGS[0], 0.0), "chosen: expected a row for each of 2, got 1"),
-    (interpret.empty, (IMAGES, CHOSEN, CONFIGS[0], math.nan), EMPTY),
+    (interpret.hide, (IMAGES, CHOSEN[:1], BLANK, 4), "chosen: expected a row for each of 2, got 1"),
+    *((interpret.hide, (IMAGES, CHOSEN, odd, 4), FILLER) for odd in (BLANK * math.nan, BLANK[:1], BLANK.double())),
     (
-        interpret.empty,
-        (IMAGES.byte(), CHOSEN, CONFIGS[0], 0.0),
-        r"images: expected floats of \(16, 16\), got torch.uint8",
+        interpret.hide,
+        (IMAGES.byte(), CHOSEN, BLANK, 4),
+        r"filler: expected finite numbers, torch\.uint8",
     ),
-    *((look, (MODEL, SPOILT, 0.0), FINITE) for look in (interpret.gradient_times_input, interpret.occlusion)),
-    *((look, (MODEL, IMAGES, math.nan), EMPTY) for look in (interpret.gradient_times_input, interpret.occlusion)),
+    (interpret.occlusion, (MODEL, SPOILT, BLANK), FINITE),
+    (interpret.occlusion, (MODEL, IMAGES, BLANK * math.nan), FILLER),
     (interpret.attention_maps, (MODEL, SPOILT), FINITE),
     (interpret.attention_maps, (MODEL, IMAGES[0]), r"images: expected \('B', 3, 16, 16\), got \(3, 16, 16\)"),
     (interpret.attention_maps, (MODEL, IMAGES[..., :9]), r"images: expected \('B', 3, 16, 16\), got \(2, 3, 16, 9\)"),

@@ -187,6 +187,7 @@ def test_wheel_carries_code_and_data_and_works_elsewhere(tmp_path):
     }
     assert {f"vit_tutorial/_data/{name}" for name in data} <= set(names)
     code = [cell.source for path in lesson.LESSONS for cell in nbformat.read(path, 4).cells if cell.cell_type == "code"]
+    code += [path.read_text(encoding="utf-8") for path in (ROOT / "vit_tutorial" / "play").glob("*.py")]
     read = set(re.findall(r'\bdata\.result\("(\w+)"\)', "\n".join(code)))
     results = {name for name in names if name.startswith("vit_tutorial/_data/results/")}
     read.add("cifar10")  # by the live model

@@ -29,7 +29,7 @@ for here, moved in zip(encoder.parameters(), there.parameters(), strict=True):
     assert moved.is_cuda and torch.equal(here.grad, moved.grad.cpu())
 """
 AFTERWARDS["09"] = """
-from vit_tutorial.interpret import attention_distance, attention_row
+from vit_tutorial.interpret import attention_row, occlusion, token_features
 from vit_tutorial.widgets import explore_block
 
 def looked_at(model):
@@ -37,8 +37,8 @@ def looked_at(model):
     attention = model.encoder.blocks[0].attention
     _ = heatmaps.overlay(digits[0], maps[0, 0, 0, 3, -49:].reshape(7, 7))
     _ = explore_block(attention, tokens[0, 0, 1:], digits[0], (7, 7))
-    found = [maps, tokens, rollout(maps), attention_distance(maps, 4), attention_row(attention, tokens[0], 3)]
-    return found + [f(model, digits[:3], -0.4) for f in (gradient_times_input, occlusion)]
+    found = [maps, tokens, rollout(maps), attention_row(attention, tokens[0], 3)]
+    return [*found, occlusion(model, digits[:3], all_black)]
 
 here = looked_at(model)
 for a, b in zip(here, looked_at(model.to("cuda")), strict=True):

@@ -59,10 +59,8 @@ CALLS = {  # how to make a function of one tensor; the shapes are not repeated h
     "attention_row": lambda x: interpret.attention_row(vt.MultiHeadAttention(D, h), x, 4),
     "token_features": lambda x: interpret.token_features(vt.ViT(CONFIG), x),
     "rollout": lambda x: interpret.rollout(x.softmax(-1)),
-    "attention_distance": lambda x: interpret.attention_distance(x.softmax(-1), P, (h, w)),
-    "gradient_times_input": lambda x: interpret.gradient_times_input(vt.ViT(CONFIG), x, 0.0),
-    "occlusion": lambda x: interpret.occlusion(vt.ViT(CONFIG), x, 0.0),
-    "empty": lambda x: interpret.empty(x, torch.zeros(B, SIZES["k"], dtype=torch.int64), CONFIG, 0.0),
+    "occlusion": lambda x: interpret.occlusion(vt.ViT(CONFIG), x, x[0]),
+    "hide": lambda x: interpret.hide(x, torch.zeros(B, SIZES["k"], dtype=torch.int64), x[0], P),
 }
 
 

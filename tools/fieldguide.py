@@ -32,7 +32,7 @@ ROWS = [  # symptom, exercise, words of its mistake, test
      "change image 1, watch image 0's logits"),
     ("it trains, a little flatter than the reference", "multi_head_attention", "divided by sqrt(embed_dim):",
      "nn.MultiheadAttention with the same numbers: one head agrees, more do not"),
-    ("a row of attention's weights does not sum to 1", "attention_map", "columns sum to 1, rows do not",
+    ("a row of attention's weights does not sum to 1", "attention", "columns sum to 1, rows do not",
      "sum the weights over each axis"),
     ("each row of weights sums to 1/√d", "one_row", "divided by √d after the softmax", "sum a row"),
     ("without positions the order of the tokens matters", "multi_head_attention", "the heads are merged by reshape",

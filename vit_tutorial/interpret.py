@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from .attention import MultiHeadAttention
 from .evaluate import eval_mode
 from .patchify import patchify, unpatchify
-from .vit import ViT, ViTConfig
+from .vit import ViT
 
 
 def placed(model: nn.Module, images: Tensor) -> Tensor:
@@ -90,61 +90,36 @@ def rollout(maps: Tensor) -> Tensor:
     return reached
 
 
-def attention_distance(maps: Tensor, patch_size: int, grid: tuple[int, int] | None = None) -> Tensor:
-    """Mean distance in pixels from a patch to what it looks at: (L, B, h, N, N) -> (L, h).
-
-    Paper, figure 11. The class token's row and column are left out; each patch's other weights are scaled to sum to 1.
-    `grid`, (rows, columns) of patches, can be left out if they form a square. Registers are not told from patches by
-    their number (16 and 9 are a square of 25): cut them off.
-    """
-    _, _, _, N, keys = maps.shape
-    rows, columns = [math.isqrt(N)] * 2 if grid is None else grid  # with or without a class token
-    if keys != N or N - rows * columns not in (0, 1):
-        raise ValueError(f"grid: ({rows}, {columns}) does not fit maps {tuple(maps.shape)}; say (rows, columns)")
-    if not (rows > 0 and columns > 0 and 0 < patch_size < math.inf):  # distances have no sign
-        raise ValueError(f"patch_size, grid: expected positive sizes, got {patch_size} and {grid}")
-    if not 0 <= maps.min() <= maps.max() < math.inf:  # nor have weights; a NaN fails, too
-        raise ValueError(f"maps: expected weights from 0 up, got {maps.min():g} to {maps.max():g}")
-    places = torch.cartesian_prod(torch.arange(rows), torch.arange(columns)) * float(patch_size)
-    distance = torch.cdist(places, places).to(maps.device)  # (h*w, h*w), in pixels
-    patches = maps[..., -rows * columns :, -rows * columns :].float()  # without the class token
-    patches = patches / patches.sum(dim=-1, keepdim=True).clamp(min=1e-12)
-    return (patches * distance).sum(dim=-1).mean(dim=(1, 3))  # (L, B, h, h*w) -> (L, h)
-
-
-def gradient_times_input(model: ViT, images: Tensor, empty_value: float) -> Tensor:
-    """What each patch adds to the predicted class's logit, to first order: (B, C, H, W) -> (B, h*w)."""
-    if not math.isfinite(empty_value):
-        raise ValueError(f"empty_value: expected a finite number, got {empty_value}")
-    images = placed(model, images).requires_grad_()
-    with eval_mode(model):
-        best = model(images).max(dim=1).values.sum()
-    (gradient,) = torch.autograd.grad(best, images)  # the parameters' gradients stay as they are
-    return patchify(gradient * (images.detach() - empty_value), model.config.patch_size).sum(dim=-1)
-
-
 @torch.no_grad()
-def occlusion(model: ViT, images: Tensor, empty_value: float) -> Tensor:
-    """How far each class's logit falls when a patch is emptied: (B, C, H, W) -> (B, h*w, K)."""
+def occlusion(model: ViT, images: Tensor, filler: Tensor) -> Tensor:
+    """How far each class's logit falls when a patch is hidden: (B, C, H, W) -> (B, h*w, K).
+
+    arXiv 1311.2901, section 4.2. `filler` is the picture (C, H, W) whose patch takes its place. It is part of the
+    question: another filler makes another map.
+    """
     images, falls = placed(model, images), []
     with eval_mode(model):
         logits = model(images)
         for patch in range(model.config.grid[0] * model.config.grid[1]):
             chosen = torch.full((len(images), 1), patch, device=images.device)
-            falls.append(logits - model(empty(images, chosen, model.config, empty_value)))
+            falls.append(logits - model(hide(images, chosen, filler, model.config.patch_size)))
     return torch.stack(falls, dim=1)
 
 
-def empty(images: Tensor, chosen: Tensor, config: ViTConfig, empty_value: float) -> Tensor:
-    """The images with all pixels of the patches `chosen` (B, k) set to `empty_value`: (B, C, H, W) -> (B, C, H, W)."""
+def hide(images: Tensor, chosen: Tensor, filler: Tensor, patch_size: int) -> Tensor:
+    """The patches `chosen` (B, k) taken from `filler` (C, H, W): (B, C, H, W) -> (B, C, H, W).
+
+    Patches count from 0, row by row.
+    """
     if len(chosen) != len(images):  # scatter would leave the images without a row as they are
         raise ValueError(f"chosen: expected a row for each of {len(images)}, got {len(chosen)}")
-    if images.shape[-2:] != config.size or not images.is_floating_point():  # bytes cut the value off
-        got = f"{images.dtype} {tuple(images.shape)}"
-        raise ValueError(f"images: expected floats of {config.size}, got {got}")
-    if not math.isfinite(empty_value):  # a model of NaN answers 0, always
-        raise ValueError(f"empty_value: expected a finite number, got {empty_value}")
-    patches = patchify(images, config.patch_size)  # (B, C, H, W) -> (B, h*w, C*P*P)
-    index = chosen[:, :, None].expand(-1, -1, patches.shape[-1])
-    patches = patches.scatter(1, index, empty_value)
-    return unpatchify(patches, config.patch_size, config.grid)
+    alike = filler.shape == images.shape[1:] and filler.dtype == images.dtype
+    if not (alike and filler.isfinite().all()):  # a model of NaN answers 0, always
+        expected, got = (f"{x.dtype} {tuple(x.shape[-3:])}" for x in (images, filler))
+        raise ValueError(f"filler: expected finite numbers, {expected}, got {got}")
+    old = patchify(images, patch_size)  # (B, N, C*P*P)
+    new = patchify(filler[None], patch_size).to(old.device)  # (1, N, C*P*P)
+    is_chosen = torch.zeros(old.shape[:2], dtype=torch.bool, device=old.device)  # (B, N)
+    is_chosen = is_chosen.scatter(1, chosen, True)
+    grid = images.shape[-2] // patch_size, images.shape[-1] // patch_size
+    return unpatchify(torch.where(is_chosen[..., None], new, old), patch_size, grid)

@@ -6,6 +6,7 @@ import statistics
 from pathlib import Path
 
 import nbformat
+import pytest
 
 from classroom.lessons import FACTS, facts, first_screen
 from tools import readme, store
@@ -17,6 +18,11 @@ ROOT = Path(__file__).parents[2]
 
 def code_lines(cell) -> int:
     return sum(1 for line in cell.source.splitlines() if line.strip() and not line.strip().startswith("#"))
+
+
+def fifth(lesson) -> bool:
+    """Whether it is a lesson of the fifth edition: half the ideas, and a game."""
+    return "vit_tutorial.play" in "".join(cell.source for cell in lesson.code)
 
 
 def texts(cell) -> str:
@@ -86,7 +92,8 @@ def test_the_first_screen_is_title_folded_code_and_a_picture(lesson):
     assert lesson.cells[0].source.startswith("# ") and 2 <= len(first) <= 4
     assert all(FOLDED.items() <= cell.metadata.items() for cell in first)
     shown = ["image/png" in output.get("data", {}) for cell in first for output in cell.outputs]
-    assert shown == [True, True]  # what makes one want it, and "you are here"
+    here = not fifth(lesson) or lesson.path.stem < "08"
+    assert shown == [True, True][: 1 + here]  # what makes one want it, and "you are here"
     later = [ast.parse(cell.source).body for cell in lesson.code[len(first) :]]
     assert all(sum(isinstance(node, ast.Import | ast.ImportFrom) for node in body) <= 3 for body in later), (
         "a screen of imports"
@@ -112,18 +119,31 @@ def test_a_lesson_has_its_parts(lesson):
     for part in ("## Break it", "## Your turn", "## Recap", "**Test yourself**", "**Next:**", "**Predict"):
         assert part in lesson.prose
     recap = lesson.prose.split("## Recap")[1]
-    assert len(re.findall(r"^- ", recap, re.M)) == 5
-    assert len(re.findall(r"^\d\. ", recap.split("<details>")[0], re.M)) == 3
-    assert len(re.findall(r"^\d\. ", recap.split("<details>")[1], re.M)) == 3
+    lines, questions = (4, 2) if fifth(lesson) else (5, 3)
+    assert len(re.findall(r"^- ", recap, re.M)) == lines
+    assert len(re.findall(r"^\d\. ", recap.split("<details>")[0], re.M)) == questions
+    assert len(re.findall(r"^\d\. ", recap.split("<details>")[1], re.M)) == questions
     assert sum(cell.source.count("assert ") for cell in lesson.code) >= 6
-    assert lesson.prose.lower().count("**predict") >= 4
+    assert lesson.prose.lower().count("**predict") >= 3
 
 
 def test_a_lesson_is_one_thread_with_a_map_and_a_place_to_rest(lesson):
     thread = re.sub(r"<details>.*?</details>", "", lesson.prose.split("## Your turn")[0], flags=re.DOTALL)
-    assert len(thread.split()) <= 2300 and lesson.prose.count("**Predict") <= 8
+    words, guesses = (1500, 5) if fifth(lesson) else (2300, 8)
+    assert len(thread.split()) <= words and lesson.prose.count("**Predict") <= guesses
     assert "**A good place to stop for today.**" in thread
-    assert f'figure1.here("{lesson.path.stem[:2]}")' in first_screen(lesson)[-1].source
+    if not fifth(lesson) or lesson.path.stem < "08":
+        assert f'figure1.here("{lesson.path.stem[:2]}")' in first_screen(lesson)[-1].source
+
+
+def test_a_lesson_of_the_fifth_edition_has_room(lesson):
+    if not fifth(lesson):
+        pytest.skip("this lesson is of the fourth edition")
+    proofs = [cell for cell in lesson.code if "proof" in cell.metadata.get("tags", [])]
+    assert len(lesson.cells) <= 75 and sum(map(code_lines, proofs)) <= 40
+    assert "**Write it first:**" in lesson.prose and "checks.yours(" in "".join(cell.source for cell in lesson.code)
+    extra = lesson.prose.partition("## Extra")[2].partition("## Recap")[0]
+    assert len(extra.split()) <= 300
 
 
 def test_links_between_lessons_lead_somewhere(lesson):
@@ -159,10 +179,10 @@ def test_exercises_have_card_solution_and_check(lesson):
 def test_every_check_is_used_by_its_lesson_in_an_exercise_or_from_memory():
     for path in LESSONS:
         cells = nbformat.read(path, as_version=4).cells
-        used = [c.source[7:].partition("(")[0] for c in cells if c.metadata.get("nbgrader", {}).get("grade")]
-        used += re.findall(
-            r"^checks\.(\w+)\(\w+\)$", "\n".join(c.source for c in cells if "From memory" in c.source), re.M
-        )
+        used = {c.source[7:].partition("(")[0] for c in cells if c.metadata.get("nbgrader", {}).get("grade")}
+        used |= {name for c in cells for name in re.findall(r"checks\.yours\(checks\.(\w+),", c.source)}
+        by_heart = "\n".join(c.source for c in cells if "From memory" in c.source)
+        used |= {*re.findall(r"^checks\.(\w+)\(\w+\)$", by_heart, re.M)}
         own = [name for name, exercise in checks.EXERCISES.items() if exercise.lesson == path.stem[:2]]
         assert sorted(used) == sorted(own)
 

@@ -1,14 +1,9 @@
 """Right answers to the exercises of lesson 09, most of them in another style than ours."""
 
 import functools
-import math
 
 import torch
 import torch.nn.functional as F
-
-
-def right_attention(q, k, v):
-    return torch.einsum("bhij,bhjd->bhid", (torch.einsum("bhid,bhjd->bhij", q, k) / q.shape[-1] ** 0.5).softmax(-1), v)
 
 
 def right_rollout(maps):
@@ -16,14 +11,14 @@ def right_rollout(maps):
     return functools.reduce(lambda below, above: above @ below, layers / layers.sum(-1, keepdim=True))
 
 
-def right_distance(maps, P):
-    side = round((maps.shape[-1] - 1) ** 0.5)
-    total = torch.zeros(maps.shape[0], maps.shape[2])
-    for i in range(side**2):
-        row = maps[..., 1 + i, 1:] / maps[..., 1 + i, 1:].sum(-1, keepdim=True)
-        far = torch.tensor([math.dist(divmod(i, side), divmod(j, side)) for j in range(side**2)])
-        total += (row * far * P).sum(-1).mean(1) / side**2
-    return total
+def right_hide(images, chosen, filler, patch_size):
+    kept, columns = images.clone(), images.shape[-1] // patch_size
+    for image, row in zip(kept, chosen.tolist(), strict=True):
+        for patch in row:
+            y, x = (patch_size * place for place in divmod(patch, columns))
+            spot = slice(y, y + patch_size), slice(x, x + patch_size)
+            image[:, *spot] = filler[:, *spot]
+    return kept
 
 
 def right_occlusion(model, images, patch_size, fill):
@@ -56,23 +51,9 @@ def right_without(model, layer, head, images):
         handle.remove()
 
 
-def right_budget(scores, ink, budget):
-    mask = torch.zeros(scores.shape, dtype=torch.bool)
-    for b, (row, paint) in enumerate(zip(scores.tolist(), ink.tolist(), strict=True)):
-        spent = 0.0
-        for n in sorted(range(len(row)), key=lambda n: -row[n]):
-            spent += paint[n]
-            if spent > budget * sum(paint):
-                break
-            mask[b, n] = True
-    return mask
-
-
 RIGHT = {
-    "attention_map": lambda q, k: right_attention(q, k, torch.eye(k.shape[2]).expand(*k.shape[:3], -1)),
     "rollout": right_rollout,
-    "attention_distance": right_distance,
+    "hide": right_hide,
     "occlusion_map": right_occlusion,
     "without_head": right_without,
-    "within_budget": right_budget,
 }

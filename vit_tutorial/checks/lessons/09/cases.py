@@ -9,7 +9,7 @@ from torch import nn
 from ....vit import ViT, ViTConfig
 from ...engine import Exercise
 from ...observe import fill, numbers, same
-from .solutions import my_distance, my_map, my_rollout, occlusion_map, within_budget, without_head_mended
+from .solutions import my_hide, my_rollout, occlusion_map, without_head_mended
 
 
 def classifier(channels, height, width, classes):
@@ -48,21 +48,20 @@ def left_behind(answer):
 
 
 EXERCISES = {
-    "attention_map": Exercise(
-        my_map,
-        [(numbers(shape), numbers(shape, 1)) for shape in [(1, 2, 3, 4), (2, 3, 5, 16), (3, 1, 4, 6)]],
-        gradients=False,
-    ),
     "rollout": Exercise(
         my_rollout,
         [(numbers(shape).softmax(-1),) for shape in [(2, 1, 2, 3, 3), (3, 2, 4, 5, 5), (4, 3, 2, 4, 4)]],
         gradients=False,
     ),
-    "attention_distance": Exercise(
-        my_distance,
+    "hide": Exercise(
+        my_hide,
         [
-            (numbers((*lead, N, N)).softmax(-1), P)
-            for *lead, N, P in [(1, 3, 2, 5, 14), (2, 4, 5, 10, 5), (1, 1, 4, 5, 8)]
+            (numbers((len(chosen), *size), len(chosen)), torch.tensor(chosen), numbers(size, 9), P)
+            for size, P, chosen in [
+                ((1, 8, 12), 4, [[4, 0], [1, 5]]),
+                ((2, 6, 4), 2, [[1, 3, 4], [5, 0, 2], [3, 1, 0]]),
+                ((3, 12, 6), 3, [[7, 2, 3, 1], [6, 4, 0, 5]]),
+            ]
         ],
         gradients=False,
     ),
@@ -89,20 +88,5 @@ EXERCISES = {
         run=silenced,
         gradients=False,
         more=left_behind,
-    ),
-    "within_budget": Exercise(
-        within_budget,
-        [
-            (numbers((B, n), n), (size * numbers((B, n), n + 50)).relu(), budget)
-            for B, n, budget, size in [
-                (1, 5, 0.6, 2),
-                (2, 7, 0.3, 5),
-                (4, 9, 0.75, 0.4),
-                (3, 12, 0.5, 1),
-                (5, 6, 0.15, 1),
-            ]
-        ]
-        + [(numbers((2, 4), 9), torch.tensor([[3.0, 1.0, 2.0, 2.0], [4.0, 0.5, 1.5, 2.0]]), 0.5)],  # half to the dot
-        gradients=False,
     ),
 }

@@ -1,19 +1,9 @@
 """Solutions of the exercises of lesson 09."""
 
-import math
-
 import torch
 from torch import nn  # noqa: F401 - mistakes are written with it
 
-
-def my_map(q, k):
-    """(B, h, N, d), twice -> (B, h, N, N), rows sum to 1."""
-    ### BEGIN SOLUTION
-    d = q.shape[-1]
-    scores = q @ k.mT
-    scores = scores / math.sqrt(d)
-    return scores.softmax(dim=-1)
-    ### END SOLUTION
+from ....patchify import patchify, unpatchify
 
 
 def my_rollout(maps):
@@ -28,16 +18,18 @@ def my_rollout(maps):
     ### END SOLUTION
 
 
-def my_distance(maps, patch_size):
-    """(L, B, h, 1+n*n, 1+n*n) -> (L, h), in pixels."""
+def my_hide(images, chosen, filler, patch_size):
+    """(B, C, H, W), numbers of patches (B, k), a picture (C, H, W) -> new images, those patches from the picture."""
     ### BEGIN SOLUTION
-    n = math.isqrt(maps.shape[-1] - 1)
-    places = torch.cartesian_prod(torch.arange(n), torch.arange(n)) * float(patch_size)  # (n*n, 2)
-    distances = torch.cdist(places, places)
-    patches = maps[..., 1:, 1:]
-    patches = patches / patches.sum(dim=-1, keepdim=True)
-    far = (patches * distances).sum(dim=-1)  # (L, B, h, n*n)
-    return far.mean(dim=(1, 3))
+    P = patch_size
+    rows, columns = images.shape[-2] // P, images.shape[-1] // P
+    old = patchify(images, P)  # (B, N, C*P*P)
+    new = patchify(filler[None], P)
+    new = new.expand_as(old)
+    is_chosen = torch.zeros(old.shape[:2]).scatter(1, chosen, 1.0)  # (B, N)
+    is_chosen = is_chosen.bool()
+    patches = torch.where(is_chosen[..., None], new, old)
+    return unpatchify(patches, P, (rows, columns))
     ### END SOLUTION
 
 
@@ -82,22 +74,4 @@ def without_head_mended(model, layer, head, images):
         logits = model(images)
         weight.copy_(kept)
     return logits
-    ### END SOLUTION
-
-
-def within_budget(scores, ink, budget):
-    """Which patches to empty: scores (B, n), ink (B, n) from 0 up, a share -> bool (B, n).
-
-    From the highest score downwards, as long as the emptied ink stays within `budget` times the
-    picture's ink; it ends before the first patch that would exceed it.
-    """
-    ### BEGIN SOLUTION
-    order = scores.argsort(dim=1, descending=True)
-    laid = ink.gather(1, order)
-    spent = laid.cumsum(dim=1)
-    limit = budget * ink.sum(dim=1, keepdim=True)
-    affordable = spent <= limit
-    chosen = torch.zeros_like(affordable)
-    chosen = chosen.scatter(1, order, affordable)
-    return chosen
     ### END SOLUTION

@@ -1,0 +1,132 @@
+"""Lesson 09's game: by calls, its numbers against plain code, and clicked in a real JupyterLab."""
+
+import os
+
+import pytest
+import torch
+
+from tests.widgets.browser import run_cell, wait_for
+from vit_tutorial import data, interpret, patchify, weights
+from vit_tutorial.play import beat_the_map
+
+CELLS = [
+    "from vit_tutorial.play import beat_the_map\ngame = beat_the_map.play()\ngame",
+    "print('read back:', game.chosen, game.picked)",
+]
+
+
+@pytest.fixture(scope="module")
+def model():
+    return weights.load(data.path("vit_mnist.safetensors"))
+
+
+def painted(digit, patches, value):
+    """A digit with patches of one value, pixel by pixel."""
+    image = data.normalise(data.mnist("test")[0])[data.mnist("test")[1].tolist().index(digit)].clone()
+    for y, x in (divmod(patch, 7) for patch in patches):
+        image[:, 4 * y : 4 * y + 4, 4 * x : 4 * x + 4] = value
+    return image[None]
+
+
+@torch.no_grad()
+def test_what_it_says_is_what_the_model_sees(model):
+    game, black = beat_the_map.play(), data.normalise(torch.zeros(1, dtype=torch.uint8)).item()
+    for digit, patches in ((4, []), (4, [32, 39]), (7, [9, 10, 11])):
+        game.choose(digit=digit).click(*patches)
+        shares = model(painted(digit, patches, black)).softmax(dim=1)[0]
+        assert game.bars[0][:2] == [str(digit), pytest.approx(shares[digit].item(), abs=1e-5)]
+        best = shares.argmax().item()
+        if patches:
+            assert game.said.startswith(f"{len(patches)} hidden by black: ") and f"sees a {best}" in game.said
+        else:
+            assert game.said == "Hide patches of this 4 by black until the model no longer sees a 4. Par is 3."
+
+
+def test_pars_are_sets_that_change_the_models_mind_and_no_smaller_one_of_three_does(model):
+    stored = data.result("beat_the_map")
+    sets, fewest = stored["sets"]["0"], stored["fewest"]["0"]
+    game = beat_the_map.play()
+    for filler, rows in sets.items():
+        for digit, patches in rows.items():
+            if not patches:
+                assert (filler, digit, fewest[filler][digit]) == ("black", "1", None), "a 1 stays a 1 for 14 patches"
+                continue
+            game.choose(filler=filler, digit=int(digit)).click(*patches)
+            assert "now the model sees a" in game.said and len(patches) == fewest[filler][digit]
+            assert game.best[filler, int(digit)] == len(patches)
+    assert fewest["black"]["4"] == 3
+    singles = torch.arange(49)[:, None]
+    image = data.normalise(data.mnist("test")[0][4:5])
+    one = interpret.hide(image.expand(49, -1, -1, -1), singles, torch.full((1, 28, 28), image.min().item()), 4)
+    assert (model(one).argmax(dim=1) == 4).all()
+
+
+@torch.no_grad()
+def test_what_a_map_needs_is_counted_highest_first(model):
+    game = beat_the_map.play().do("show the maps")
+    image, black = data.normalise(data.mnist("test")[0][4:5]), data.normalise(torch.zeros(1, dtype=torch.uint8)).item()
+    ink = (patchify(image, 4) - image.min()).sum(dim=-1)[0]
+    order = [n for n in ink.argsort(descending=True).tolist() if ink[n] > 0]
+    (line,) = [row for row in game.table.splitlines() if row.startswith("ink")]
+    needs = next(n for n in range(1, 15) if model(painted(4, order[:n], black)).argmax() != 4)
+    assert line.split() == ["ink", str(needs)] and "attention" in game.table and "par" in game.table
+
+
+def test_clicks_undo_each_other_and_a_new_choice_begins_anew():
+    game = beat_the_map.play()
+    assert game.click(3, 8).chosen == [3, 8] and game.click(3).chosen == [8]
+    assert game.do("undo").chosen == [] and game.table == ""
+    assert game.click(5).choose(filler="white").chosen == [] and game.picked == {"digit": 4, "filler": "white"}
+    other = beat_the_map.play()
+    assert other.picked["filler"] == "black" and other.chosen == [], "two games on a page are two"
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda game: game.click(3, 49), "There is no patch 49: they are numbered from 0 to 48."),
+        (lambda game: game.click("a"), "There is no patch 'a': they are numbered from 0 to 48."),
+        (lambda game: game.choose(digit=12), "There is no digit 12: 0, 1, 2, 3, 4, 5, 6, 7, 8, 9."),
+        (lambda game: game.choose(colour="red"), "There is no colour: digit, filler."),
+        (lambda game: game.do("jump"), "There is no button 'jump': undo, show the maps."),
+    ],
+)
+def test_a_wrong_call_is_one_sentence(call, said):
+    assert call(beat_the_map.play()).said == said
+
+
+def test_a_seed_is_the_same_digits_again_and_another_seed_others():
+    one, again, other = (beat_the_map.material(seed)[1] for seed in (3, 3, 4))
+    assert torch.equal(one, again) and not torch.equal(one, other)
+    for wrong in (-1, 20, 1.0, None):
+        with pytest.raises(ValueError, match="seed: expected an int from 0 to 19, got"):
+            beat_the_map.play(wrong)
+
+
+def test_without_a_browser_it_is_a_picture_with_words():
+    bundle, metadata = beat_the_map.play().click(9)._repr_mimebundle_()
+    assert bundle["text/plain"] == metadata["image/png"]["alt"] and "1 hidden by black" in bundle["text/plain"]
+    assert bundle["image/png"]
+
+
+def test_it_is_played_with_mouse_and_keys(page):
+    run_cell(page, 0)
+    board = page.locator(".patch-board")
+    board.wait_for()
+    patches = board.locator(".grid button")
+    assert patches.count() == 49 and "Par is 3." in board.locator("p").inner_text()
+    for n in (32, 39):
+        patches.nth(n).click()
+    patches.nth(46).focus()
+    page.keyboard.press("Enter")
+    page.wait_for_function("document.querySelector('.patch-board p').textContent.includes('now the model sees a 0')")
+    assert "par" in board.locator("pre").inner_text() and patches.nth(39).get_attribute("aria-pressed") == "true"
+    assert "read back: [32, 39, 46]" in run_cell(page, 1).inner_text()
+    patches.nth(39).click()  # a second click takes it back
+    page.wait_for_function("document.querySelector('.patch-board p').textContent.startsWith('2 hidden')")
+    board.get_by_role("button", name="white", exact=True).click()
+    page.wait_for_function("document.querySelector('.patch-board p').textContent.includes('this 4 by white')")
+    board.get_by_role("button", name="show the maps").click()
+    wait_for(lambda: "rollout" in board.locator("pre").inner_text())
+    if folder := os.environ.get("PLAY_SCREENSHOT"):
+        page.screenshot(path=folder)

@@ -1,0 +1,99 @@
+"""A board of patches: a picture whose patches one clicks, choices, bars that follow, a sentence and a table."""
+
+from base64 import b64encode
+from io import BytesIO
+from pathlib import Path
+from textwrap import fill
+
+import traitlets
+from PIL import Image
+from torch import Tensor
+
+from .. import plots
+from ..widgets.still import Still
+
+HERE = Path(__file__).parent
+
+
+class PatchBoard(Still):
+    """What the boards of patches share. A game says in `show` what a state looks like, and in `do` what its buttons do.
+
+    `chosen` are the clicked patches in their order, counted from 0, row by row; a second click takes one back.
+    `picked` has the value of each of the `choices`. All that can be clicked can be called, and each call returns the
+    board: `board.click(8, 9)`, `board.choose(digit=7)`, `board.do("undo")`. What can't be done is said, and changes
+    nothing.
+    """
+
+    _esm, _css = HERE / "patches.js", HERE / "patches.css"
+    _ipython_display_ = None  # ipywidgets 7 would take the static picture away
+    rows, columns = (traitlets.Int().tag(sync=True) for _ in range(2))
+    choices, picked = (traitlets.Dict().tag(sync=True) for _ in range(2))
+    actions, chosen, bars = (traitlets.List().tag(sync=True) for _ in range(3))
+    picture, said, table = (traitlets.Unicode().tag(sync=True) for _ in range(3))
+    press = traitlets.List().tag(sync=True)  # what the page sends: the kind, the rest, a count
+
+    def __init__(self, grid: tuple[int, int], choices: dict[str, list], picked: dict, actions: list[str]):
+        super().__init__(rows=grid[0], columns=grid[1], choices=choices, picked=picked, actions=actions)
+
+    def show(self) -> None:
+        """Set `picture`, `said`, `bars` and `table` to what `chosen` and `picked` mean."""
+        raise NotImplementedError
+
+    def click(self, *patches: int) -> "PatchBoard":
+        """Choose patches, or take them back."""
+        for patch in patches:
+            if patch not in range(self.rows * self.columns):
+                self.said = f"There is no patch {patch!r}: they are numbered from 0 to {self.rows * self.columns - 1}."
+                return self
+            rest = [n for n in self.chosen if n != patch]
+            self.chosen = rest if len(rest) < len(self.chosen) else [*self.chosen, patch]
+        self.show()
+        return self
+
+    def choose(self, **values) -> "PatchBoard":
+        """Pick another value of some of the choices, and begin anew."""
+        for name, value in values.items():
+            if value not in self.choices.get(name, ()):
+                known = self.choices.get(name, self.choices)
+                what = f"{name} {value!r}" if name in self.choices else name
+                self.said = f"There is no {what}: {', '.join(map(str, known))}."
+                return self
+        self.picked, self.chosen = self.picked | values, []
+        self.show()
+        return self
+
+    def do(self, action: str) -> "PatchBoard":
+        """Press a button."""
+        if action not in self.actions:
+            self.said = f"There is no button {action!r}: {', '.join(self.actions)}."
+        elif action == "undo":
+            self.chosen = self.chosen[:-1]
+            self.show()
+        return self
+
+    @traitlets.observe("press")
+    def _pressed(self, change: dict) -> None:
+        kind, *what, _ = change["new"]
+        if kind == "patch":
+            self.click(*what)
+        elif kind == "choose":
+            self.choose(**dict([what]))
+        elif kind == "do":
+            self.do(*what)
+
+    def draw(self, image: Tensor, low: float, high: float) -> None:
+        """Make (C, H, W) the board's picture, black at `low` and white at `high`."""
+        self._image = ((image - low) / (high - low)).clamp(0, 1).permute(1, 2, 0).numpy()  # (H, W, C)
+        file, pixels = BytesIO(), (255 * self._image).round().astype("uint8")
+        Image.fromarray(pixels.squeeze()).save(file, format="PNG")
+        self.picture = f"data:image/png;base64,{b64encode(file.getvalue()).decode()}"
+
+    def still(self) -> tuple[str, str]:
+        figure = plots.pictures([self._image], [fill(self.said, 42)], height=3.4)
+        (axis,) = figure.axes
+        height, width = self._image.shape[0] / self.rows, self._image.shape[1] / self.columns
+        for n in range(self.rows * self.columns):
+            x, y = (n % self.columns + 0.5) * width - 0.5, (n // self.columns + 0.5) * height - 0.5
+            look = {"ha": "center", "va": "center", "size": 7, "color": plots.INK}
+            axis.text(x, y, n, bbox={"fc": "white", "ec": "none", "alpha": 0.6, "pad": 0.8}, **look)
+        return b64encode(plots.png(figure)).decode(), self.said
