@@ -38,11 +38,14 @@ def namespace(number: str) -> dict:
 
 
 def in_view(path):
-    """The code above the exercises that is not folded, and the imports."""
-    for cell in nbformat.read(path, as_version=4).cells:
+    """The code above the exercises that is not folded, the imports, and what an empty *Write it first* goes on with."""
+    cells = nbformat.read(path, as_version=4).cells
+    ours = re.findall(r"checks\.yours\(.*, (\w+)\)$", "\n".join(cell.source for cell in cells), re.M)
+    for cell in cells:
         if cell.source.startswith("## Your turn"):
             return
         shown = not cell.metadata.get("jupyter") or re.search("^(import|from) vit_tut", cell.source, re.M)
+        shown = shown or any(cell.source.startswith(f"def {name}(") for name in ours)
         if cell.cell_type == "code" and shown and "nbgrader" not in cell.metadata:  # lesson 14 has exercises inside
             yield cell.source
     pytest.fail("the lesson has no exercises")

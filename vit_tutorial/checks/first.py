@@ -10,8 +10,13 @@ from .engine import Exercise, Wrong
 
 def is_empty(answer: Callable) -> bool:
     """Whether nothing is written yet but a docstring and dots."""
-    (definition,) = ast.parse(textwrap.dedent(inspect.getsource(answer))).body
-    return all(isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) for node in definition.body)
+    try:
+        (definition,) = ast.parse(textwrap.dedent(inspect.getsource(answer))).body
+    except (OSError, SyntaxError, TypeError, ValueError):  # no source, or no function: the check will see
+        return False
+    return isinstance(definition, ast.FunctionDef) and all(
+        isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) for node in definition.body
+    )
 
 
 def yours(exercise: Exercise, answer: Callable, ours: Callable) -> Callable:

@@ -1,0 +1,49 @@
+"""After *Write it first* the page goes on with yours if it's right, otherwise with ours; it says which, and why."""
+
+import functools
+
+import pytest
+import torch
+
+from tests.checks.right import RIGHT
+from vit_tutorial import checks
+
+
+def ours(maps):
+    """Stands above the call."""
+
+
+def empty(maps):
+    """(L, B, h, N, N) -> (B, N, N), rows sum to 1."""
+    ...
+
+
+def the_wrong_way_round(maps):
+    layers = (maps.mean(dim=2) + torch.eye(maps.shape[-1])) / 2
+    return functools.reduce(torch.matmul, layers)
+
+
+def test_what_is_right_is_used(capsys):
+    mine = RIGHT["rollout"]
+    assert checks.yours(checks.rollout, mine, ours) is mine
+    assert capsys.readouterr().out.endswith("The page goes on with yours.\n")
+    line = lambda maps: RIGHT["rollout"](maps)  # noqa: E731 - what a learner may write
+    assert checks.yours(checks.rollout, line, ours) is line
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (empty, "rollout: nothing written yet"),
+        (the_wrong_way_round, "the_wrong_way_round: "),
+        (lambda maps: None, "None comes back"),
+        (functools.partial(torch.add, 1), ""),
+        (torch.eye, ""),
+        (None, ""),
+        (eval("lambda maps: maps"), ""),  # no source can be had
+    ],
+)
+def test_what_is_not_is_left_with_its_reason(answer, words, capsys):
+    assert checks.yours(checks.rollout, answer, ours) is ours
+    said = capsys.readouterr().out
+    assert words in said and said.endswith("\nThe page goes on with ours.\n") and "Traceback" not in said
