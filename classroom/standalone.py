@@ -53,6 +53,8 @@ def code(notebook: NotebookNode) -> ast.Module:
 def used(tree: ast.Module) -> list[Path]:
     """The files of data/ that a lesson names, in whatever call."""
     said = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    games = [n for n in ast.walk(tree) if isinstance(n, ast.ImportFrom) and n.module == "vit_tutorial.play"]
+    said |= {alias.name for node in games for alias in node.names}  # a game's pars bear its name
     called = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
     names = {path.relative_to(data.FOLDER).as_posix() for path in data.FOLDER.glob("*.safetensors")} & said
     for split, kind in {"train": "train", "test": "t10k"}.items():
