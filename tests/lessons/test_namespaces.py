@@ -74,13 +74,18 @@ def test_the_cells_in_view_run_by_themselves(path):
 CHECKED = {  # class, and the check that takes it
     ("02", "ClsToken"): checks.cls_token,
     ("03", "PositionEmbedding"): checks.position_embedding,
-    ("04", "MultiHeadAttention"): checks.multi_head_attention,
     ("05", "MLP"): checks.mlp,
     ("05", "EncoderBlock"): checks.encoder_block,
     ("06", "ClassificationHead"): checks.head,
     ("07", "ViT"): checks.vit,
 }
-ELSEWHERE = {("01", "PatchEmbedding"), ("05", "Encoder"), ("07", "ViTConfig"), ("08", "Recipe")}  # in the tests below
+ELSEWHERE = {
+    ("01", "PatchEmbedding"),
+    ("04", "MultiHeadAttention"),
+    ("05", "Encoder"),
+    ("07", "ViTConfig"),
+    ("08", "Recipe"),
+}  # in the tests below
 
 
 def test_no_class_of_the_lessons_is_left_out():

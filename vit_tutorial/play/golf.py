@@ -55,7 +55,7 @@ def face(axis: Axes, weights: Tensor, least: float = 0.2) -> None:
 
 
 def table(axis: Axes, numbers: Tensor, columns: list[str], rows: list[str], form: str, **look) -> None:
-    axis.imshow(numbers, **look)
+    axis.imshow(numbers.numpy(), **look)
     axis.set_xticks(range(4), columns, rotation=30, ha="right", rotation_mode="anchor")
     axis.set_yticks(range(4), rows)
     for i, j in torch.cartesian_prod(torch.arange(4), torch.arange(4)).tolist():
@@ -91,7 +91,8 @@ class Golf(Panel):
             if feature not in FEATURES:
                 return self.tell(f"There is no feature {feature!r}: {', '.join(FEATURES)}.")
         if number not in COLOURS or head not in range(1, len(self.W) + 1):
-            return self.tell(f"A number is 2, -2 or 0, and heads count from 1 to {len(self.W)}: not {number!r} in {head!r}.")
+            heads = "1 alone" if len(self.W) == 1 else "1 and 2"
+            return self.tell(f"A number is 2, -2 or 0, in head {heads}: not {number!r} in head {head!r}.")
         W = self.W.clone()
         W[head - 1, FEATURES.index(being), FEATURES.index(looks_for)] = number
         self.past.append(self.W)

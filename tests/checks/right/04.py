@@ -3,8 +3,6 @@
 import torch
 import torch.nn.functional as F
 
-import vit_tutorial as vt
-
 
 def right_attention(q, k, v):
     return torch.einsum("bhij,bhjd->bhid", (torch.einsum("bhid,bhjd->bhij", q, k) / q.shape[-1] ** 0.5).softmax(-1), v)
@@ -38,7 +36,6 @@ def mended_windows(attention, x, grid, window):
 RIGHT = {
     "attention": right_attention,
     "masked_attention": right_masked,
-    "multi_head_attention": vt.MultiHeadAttention,
     "cross_attention": cross_attention,
     "mended_windows": mended_windows,
 }

@@ -1,14 +1,13 @@
-"""What the exercises of lesson 04 are tried with, and what is asked of the module beside its numbers."""
+"""What the exercises of lesson 04 are tried with."""
 
 from collections.abc import Callable
 
 import torch
-from torch import nn
 
 from ....attention import MultiHeadAttention
 from ...engine import Exercise
 from ...observe import numbers
-from .solutions import MyAttention, cross_attention, mended_windows, my_attention, my_masked_attention
+from .solutions import cross_attention, mended_windows, my_attention, my_masked_attention
 
 HEADS = [(1, 2, 3, 4), (2, 3, 5, 16), (3, 1, 4, 6), (1, 2, 4, 4)]  # B, h, N, d; with N == d slips stay unnoticed
 
@@ -17,6 +16,11 @@ def heads(case: int) -> tuple[torch.Tensor, ...]:
     """The last ones are float64: what is cast to float32 on the way cannot meet them."""
     found = [numbers(HEADS[case], seed) for seed in (1, 2, 3)]
     return tuple(x.double() for x in found) if case == 3 else tuple(found)
+
+
+def wide() -> tuple[torch.Tensor, ...]:
+    """One query, five keys, and values of another size, as on the page."""
+    return numbers((2, 3, 1, 16), 1), numbers((2, 3, 5, 16), 2), numbers((2, 3, 5, 7), 3)
 
 
 def low(case: int) -> tuple[torch.Tensor, ...]:
@@ -54,59 +58,6 @@ def attend(answer: Callable, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) 
 
 def attend_masked(answer: Callable, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: torch.Tensor) -> object:
     return cast(answer(q, k, v, mask), q.dtype)
-
-
-def dropped(answer: type[nn.Module], rate: float) -> tuple[torch.Tensor, ...]:
-    """What a module whose tokens look at themselves alone gives: twice in eval(), in train(), and what is right."""
-    D = 8
-    model = answer(D, 1, rate)
-    turn = torch.linalg.qr(numbers((D, D)))[0]
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.zero_()
-        model.qkv.weight.copy_(torch.cat([torch.eye(D), torch.eye(D), turn]))
-        model.out.weight.copy_(torch.eye(D))
-        x = 12 * torch.eye(D)[None].repeat(200, 1, 1)
-        return model.eval()(x), model(x), model.train()(x), x @ turn.mT
-
-
-def dropout(answer: type[nn.Module]) -> dict[str, bool]:
-    """Attention that looks at one token only makes visible what is dropped: a token's values, whole."""
-    calm, again, noisy, right = dropped(answer, 0.5)
-    steady = torch.allclose(calm, again)
-    calm = calm if steady else right
-    used = not torch.allclose(noisy, calm, atol=1e-2)
-    share = noisy / calm
-    gone = share.abs() < 1e-3
-    size = share[~gone].median() if not gone.all() else torch.tensor(0.0)
-    other = ~gone & ((share - size).abs() > 1e-2)  # a weight that is dropped leaves nothing, or a multiple
-    mixed, even = bool(other.double().mean() > 0.02), right.mean(dim=1, keepdim=True).expand_as(noisy)
-    scores = mixed and torch.allclose(noisy[other], even[other], atol=1e-2)
-    whole = bool(gone.all(-1).double().mean() > 0.2)
-    parts = bool((gone.any(-1) & ~gone.all(-1)).double().mean() > 0.2)
-    weights = used and not mixed and not parts
-    _, _, rare, _ = dropped(answer, 0.2)
-    missing = [(t.abs() < 1e-3).double().mean() for t in (noisy, rare)]
-    silent, _, training, _ = dropped(answer, 0.0)
-    return {
-        "the dropout is still on in eval(): it acts in training only. F.dropout needs training=self.training, "
-        "SDPA a dropout_p of 0.": steady,
-        "nobody uses the argument `dropout`: it changes nothing in train().": used,
-        "the dropout acts on the scores, or on q and k, before the softmax: e^0 is 1. It belongs on the "
-        "weights.": not scores,
-        "the dropout acts on q, k and v, not on the attention weights.": not (mixed and not scores and parts),
-        "the dropout acts on the input, not on the attention weights.": not (mixed and not scores and not parts),
-        "the dropout acts on single numbers, of the output or of the values; it belongs on the attention "
-        "weights.": mixed or whole or not parts,
-        "a second dropout acts on the output: only the attention weights are dropped.": mixed or not (whole and parts),
-        "the dropout's rate is not the one that was asked for.": bool(
-            not weights or (abs(missing[0] - 0.5) < 0.1 and abs(missing[1] - 0.2) < 0.1)
-        ),
-        "the dropout acts in training even where it is 0.0: its rate is not the argument.": torch.allclose(
-            silent, training, atol=1e-2
-        ),
-        "what dropout keeps is not scaled up by 1 / (1 - rate).": bool(not weights or (size - 2).abs() < 1e-2),
-    }
 
 
 def module(D: int, h: int, seed: int) -> MultiHeadAttention:
@@ -152,17 +103,8 @@ def windowed(case: int) -> tuple:
 
 
 EXERCISES = {
-    "attention": Exercise(my_attention, [heads(i) for i in range(4)], run=attend),
+    "attention": Exercise(my_attention, [*(heads(i) for i in range(4)), wide()], run=attend),
     "masked_attention": Exercise(my_masked_attention, [(*low(i), masks(i)) for i in range(4)], run=attend_masked),
     "cross_attention": Exercise(cross_attention, [cross(i) for i in range(len(CROSS))]),
     "mended_windows": Exercise(mended_windows, [windowed(i) for i in range(len(WINDOWS))]),
-    "multi_head_attention": Exercise(
-        MyAttention,
-        [
-            ((6, 2), (numbers((1, 3, 6)),), (numbers((2, 4, 6), 1),)),
-            ((16, 4), (numbers((2, 5, 16)),)),
-            ((8, 1), (numbers((3, 4, 8)),)),
-        ],
-        more=dropout,
-    ),
 }
