@@ -33,8 +33,8 @@ minutes, which you take from slides marked *if late*, so make both: `OUT 00 04`.
 **An hour.** Leave out the slides marked *if late*, and give *Write it first* as homework, too. Each plan says how many
 minutes that takes.
 
-**45 minutes of lesson 04.** Leave out these as well: *Put the heads side by side*, *The module: MultiHeadAttention* and
-*What a token may not look at*. Exercise 1 needs the last of these, so give exercise 2 as homework.
+**45 minutes of lesson 04.** Leave out these as well: *Head golf*, *Put the heads side by side*, *The heads meet* and
+*The module: MultiHeadAttention*. Exercise 1 needs *What a token may not look at*, so give exercise 2 as homework.
 
 **Twice 45 minutes.** End the first half after the slide whose clock in the lesson's table comes closest to 45.
 

@@ -94,7 +94,10 @@ def test_a_round_is_summed_up():
         (lambda game: game.set("ear", "eye"), "There is no feature 'ear': eye, nose, left, right."),
         (lambda game: game.set("eye", "eye", 3), "A number is 2, -2 or 0, in head 1 alone: not 3 in head 1."),
         (lambda game: game.set("eye", "eye", head=2), "A number is 2, -2 or 0, in head 1 alone: not 2 in head 2."),
-        (lambda game: game.do("jump"), "There is no button 'jump': undo, add a head, it can't be done, again, next hole."),
+        (
+            lambda game: game.do("jump"),
+            "There is no button 'jump': undo, add a head, it can't be done, again, next hole.",
+        ),
         (lambda game: game.do("add a head").do("add a head"), "There are two heads already, and two are enough."),
     ],
 )
