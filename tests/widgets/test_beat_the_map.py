@@ -37,9 +37,12 @@ def test_what_it_says_is_what_the_model_sees(model):
         assert game.bars[0][:2] == [str(digit), pytest.approx(shares[digit].item(), abs=1e-5)]
         best = shares.argmax().item()
         if patches:
-            assert game.said.startswith(f"{len(patches)} hidden by black: ") and f"sees a {best}" in game.said
+            assert (
+                game.said.startswith(f"{len(patches)} hidden with black: ")
+                and f"sees {beat_the_map.a(best)}" in game.said
+            )
         else:
-            assert game.said == "Hide patches of this 4 by black until the model no longer sees a 4. Par is 3."
+            assert game.said == "Hide patches of this 4 with black until the model no longer sees a 4. Par is 3."
 
 
 def test_pars_are_sets_that_change_the_models_mind_and_no_smaller_one_of_three_does(model):
@@ -105,7 +108,7 @@ def test_a_seed_is_the_same_digits_again_and_another_seed_others():
 
 def test_without_a_browser_it_is_a_picture_with_words():
     bundle, metadata = beat_the_map.play().click(9)._repr_mimebundle_()
-    assert bundle["text/plain"] == metadata["image/png"]["alt"] and "1 hidden by black" in bundle["text/plain"]
+    assert bundle["text/plain"] == metadata["image/png"]["alt"] and "1 hidden with black" in bundle["text/plain"]
     assert bundle["image/png"]
 
 
@@ -125,7 +128,7 @@ def test_it_is_played_with_mouse_and_keys(page):
     patches.nth(39).click()  # a second click takes it back
     page.wait_for_function("document.querySelector('.patch-board p').textContent.startsWith('2 hidden')")
     board.get_by_role("button", name="white", exact=True).click()
-    page.wait_for_function("document.querySelector('.patch-board p').textContent.includes('this 4 by white')")
+    page.wait_for_function("document.querySelector('.patch-board p').textContent.includes('this 4 with white')")
     board.get_by_role("button", name="show the maps").click()
     wait_for(lambda: "rollout" in board.locator("pre").inner_text())
     if folder := os.environ.get("PLAY_SCREENSHOT"):

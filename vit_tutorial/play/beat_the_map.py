@@ -15,6 +15,10 @@ FILLERS = ["black", "mean", "white"]
 MOST = 14  # patches; a map that needs more is "–"
 
 
+def a(digit: int) -> str:
+    return f"an {digit}" if digit == 8 else f"a {digit}"
+
+
 @functools.cache
 def material(seed: int) -> tuple:
     """The model, ten digits that it reads, the n-th of each kind in the test set (10, 1, 28, 28), and the fillers."""
@@ -69,16 +73,16 @@ class BeatTheMap(PatchBoard):
         shares, (first, second) = logits.softmax(dim=0).tolist(), logits.topk(2).indices.tolist()
         self.draw(image[0], digits.min().item(), digits.max().item())
         self.bars = [[str(n), shares[n], f"{shares[n]:.0%}"] for n in (digit, second if first == digit else first)]
-        said, par = f"{len(self.chosen)} hidden by {filler}: ", self.pars.get(filler, {}).get(str(digit))
+        said, par = f"{len(self.chosen)} hidden with {filler}: ", self.pars.get(filler, {}).get(str(digit))
         if not self.chosen:
-            self.said = f"Hide patches of this {digit} by {filler} until the model no longer sees a {digit}."
+            self.said = f"Hide patches of this {digit} with {filler} until the model no longer sees {a(digit)}."
             self.said += f" Par is {par}." if par else ""
         elif first == digit:
             lead = (logits[first] - logits[second]).item()
-            self.said = f"{said}the model sees a {digit}. Its logit leads the {second}'s by {lead:.1f}."
+            self.said = f"{said}the model sees {a(digit)}. Its logit leads the {second}'s by {lead:.1f}."
         else:
             self.best[filler, digit] = min(len(self.chosen), self.best.get((filler, digit), 49))
-            self.said = f"{said}now the model sees a {first}!"
+            self.said = f"{said}now the model sees {a(first)}!"
         self.table = self.league(filler, digit)
 
     def league(self, filler: str, digit: int) -> str:
@@ -88,7 +92,7 @@ class BeatTheMap(PatchBoard):
         lines["par"] = [self.pars.get(filler, {}).get(str(n)) for n in won]
         for name in needed(self.seed, digit, filler) if self.maps else ():
             lines[name] = [needed(self.seed, n, filler)[name] for n in won]
-        rows = [f"{'hidden by ' + filler:16}" + "".join(f"{n:>4}" for n in won)]
+        rows = [f"{'hidden with ' + filler:16}" + "".join(f"{n:>4}" for n in won)]
         rows += [f"{name:16}" + "".join(f"{n or '–':>4}" for n in counts) for name, counts in lines.items()]
         return "\n".join(rows) if won else ""
 

@@ -3,6 +3,7 @@
 import math
 
 import torch  # noqa: F401 - mistakes are written with it
+import torch.nn.functional as F  # noqa: F401 - and with this
 from einops import rearrange
 
 
