@@ -65,6 +65,16 @@ def test_pars_are_sets_that_change_the_models_mind_and_no_smaller_one_of_three_d
 
 
 @torch.no_grad()
+def test_one_triple_of_680_changes_the_models_mind_about_the_first_four(model):
+    image, black = data.normalise(data.mnist("test")[0][4:5]), beat_the_map.material(0)[2]["black"]
+    triples = torch.combinations((patchify(image - black, 4).sum(dim=-1)[0] > 0).nonzero()[:, 0], 3)
+    sees = model(interpret.hide(image.expand(len(triples), -1, -1, -1), triples, black, 4)).argmax(dim=1)
+    assert len(triples) == 680 and triples[sees != 4].tolist() == [[32, 39, 46]] and sees[sees != 4].tolist() == [0]
+    needs = beat_the_map.needed(0, 4, "black")
+    assert {needs[name] for name in ("attention", "rollout", "occlusion", "ink")} == {6, 7}
+
+
+@torch.no_grad()
 def test_what_a_map_needs_is_counted_highest_first(model):
     game = beat_the_map.play().do("show the maps")
     image, black = data.normalise(data.mnist("test")[0][4:5]), data.normalise(torch.zeros(1, dtype=torch.uint8)).item()
