@@ -75,7 +75,7 @@ def misread(model: nn.Module) -> int:
 
 
 class Hunt(PlaceBoard):
-    """A look runs `compare(copy, original, {place: (its module, the original's)}, digits)`, which gives {place: gap}."""
+    """A look runs `compare(copy, original, {place: (its module, the original's)}, digits)`: it gives {place: gap}."""
 
     best: ClassVar[dict[str, int]] = {}
 
