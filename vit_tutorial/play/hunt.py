@@ -14,10 +14,10 @@ from .. import data, weights
 from ..evaluate import predict
 from .places import PlaceBoard
 
-PARTS = {"norm1": "norm1", "attention": "attention", "norm2": "norm2", "MLP": "mlp"}
+IN_A_BLOCK = {"norm1": "norm1", "attention": "attention", "norm2": "norm2", "MLP": "mlp"}
 COLUMNS = {  # names of places on the board, in the order in which they run, and of the model's modules
     "start": {"patches": "patch_embedding", "class token": "cls_token", "positions": "position_embedding"},
-    **{f"block {i}": {f"block {i} {a}": f"encoder.blocks.{i}.{b}" for a, b in PARTS.items()} for i in range(6)},
+    **{f"block {i}": {f"block {i} {a}": f"encoder.blocks.{i}.{b}" for a, b in IN_A_BLOCK.items()} for i in range(6)},
     "head": {"norm": "head.norm", "linear": "head.linear"},
 }
 MODULES = {place: module for names in COLUMNS.values() for place, module in names.items()}
@@ -87,7 +87,7 @@ class Hunt(PlaceBoard):
         faults_of(place)[had](self.copy.get_submodule(MODULES[place]))
         super().__init__(f"hunt {seed}", COLUMNS, {place: had}, PAR)
         self.said = f"Hunt {seed}: the copy misreads {misread(self.copy)} of 300 digits, the original "
-        self.said += f"{misread(self.original)} (guessing: 270). Where is the fault? Par is {PAR} coins."
+        self.said += f"{misread(self.original)} (guessing: 270). Par is {PAR} coins."
 
     def probe(self, name: str) -> tuple[bool, str]:
         pair = tuple(model.get_submodule(MODULES[name]) for model in (self.copy, self.original))
