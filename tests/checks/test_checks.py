@@ -252,7 +252,7 @@ def by_name(ours, theirs, x):
         for hook in hooks:
             hook.remove()
     for name, _ in theirs.named_modules():
-        if (seen[0][name] - seen[1][name]).abs().max() > 1e-4 * seen[1][name].abs().max():
+        if not (seen[0][name] - seen[1][name]).abs().max() <= 1e-4 * seen[1][name].abs().max():
             return name
 
 
