@@ -46,7 +46,7 @@ TORCHVISION, TIMM, TRANSFORMERS = (DIALECTS[name].pairs for name in ("torchvisio
 
 
 def their_name(name: str, pairs: list[tuple[str, str]]) -> str:
-    """The name of our parameter `name` in another library."""
+    """The name of our parameter `name` in another library. Built in lesson 07."""
     for ours, theirs in pairs:
         name = name.replace(ours, theirs)
     return name
