@@ -84,10 +84,10 @@ def test_a_lesson_runs_where_there_is_a_second_device(number, run_lesson):
 
 @pytest.mark.long  # in short: the next one
 def test_a_lesson_that_forgets_to_move_its_images_fails(run_lesson):
-    moved = re.compile(r"^(images = data\.batch\(.+\))\.to\(device\)$", re.M)
+    moved = re.compile(r"^(photo = data\.batch\(.+\))\.to\(device\)", re.M)
     done = run_lesson("07", lambda source: moved.sub(r"\1", source))
     assert done.returncode == 1 and "Expected all tensors to be on the same device" in done.stderr
-    assert "model(images)" in done.stderr
+    assert "model(photo)" in done.stderr
 
 
 def test_a_cell_that_mixes_devices_fails():

@@ -22,8 +22,9 @@ from classroom.standalone import standalone
 from . import ROOT, pick
 from .environments import SETS, build
 
-# What the runtime has, as far as the lessons need it. Of our dependencies it lacks torchinfo, which no lesson imports.
-HAS = ["accelerate", "filelock", "pillow", "safetensors", "scikit-learn", "timm", "tqdm", "transformers>=5.9"]
+# What the runtime has, as far as the lessons need it, and torchinfo, which it lacks and lesson 07's file installs.
+HAS = ["accelerate", "filelock", "pillow", "safetensors", "scikit-learn", "timm", "torchinfo", "tqdm"]
+HAS += ["transformers>=5.9"]
 HAS_NAMES = [*(name.split(">")[0] for name in HAS), "anywidget", "einops", "ipython", "matplotlib", "numpy"]
 BARE = """\
 import importlib.machinery, importlib.util, pathlib, socket, sys

@@ -130,7 +130,7 @@ def prices(device="cpu") -> dict[str, float]:
 
 
 def count_macs(config: ViTConfig) -> int:
-    """Multiply-adds of one image's forward pass, attention products included. Built in lesson 07."""
+    """Multiply-adds of one image's forward pass, attention products included."""
     if hasattr(config, "num_registers"):  # lesson 15's config has parts that are not counted here
         raise TypeError(f"config: expected a ViTConfig, got a {type(config).__name__}")
     D, M, N, R = config.embed_dim, config.mlp_dim, config.num_tokens, config.representation_size

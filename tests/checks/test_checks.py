@@ -162,7 +162,6 @@ UNNAMED = [  # what no table holds, and what can be said of it
     ),
     ("mlp", subclass(vt.MLP, lambda s, x: typed(vt.MLP).forward(s, x.flip(-1))), "100% of the numbers differ"),
     ("count_parameters", lambda c: RIGHT["count_parameters"](c) + 7, "expected 18271, got 18278"),
-    ("count_macs", lambda c: RIGHT["count_macs"](c) + 1, "differs from the expected one by 1"),
     ("rollout", lambda m: m[0], "expected shape|one layer"),
     ("mlp", type("Plain", (), {"__init__": lambda self, *sizes: None}), "inherits from nn.Module"),
     ("mlp", vt.MLP(2, 3), "pass the class itself"),
@@ -247,27 +246,14 @@ def by_name(ours, theirs, x):
         for hook in hooks:
             hook.remove()
     for name, _ in theirs.named_modules():
-        if (seen[0][name] - seen[1][name]).abs().max() > 1e-4 * seen[1][name].abs().max():
+        if not (seen[0][name] - seen[1][name]).abs().max() <= 1e-4 * seen[1][name].abs().max():
             return name
-
-
-def windows(attention):
-    def macs(rows, columns, D, M, depth, window, k):
-        N = rows * columns
-        layers = N * (4 * D * D + 2 * D * M)
-        return attention(depth, k, layers, 2 * N * N * D, 2 * N * window**2 * D, 2 * (N // window**2) ** 2 * D)
-
-    return macs
 
 
 @pytest.mark.parametrize(
     ("name", "wrong", "words"),
     [
         ("first_difference", by_name, "containers that never run, such as the ModuleList"),
-        ("windowed_macs", windows(lambda n, k, L, G, W, _: n * (L + W) + k * (L + G)), "once with windows and once"),
-        ("windowed_macs", windows(lambda n, k, L, G, W, _: (n + k) * L + k * G + (n - k) * W), "are counted twice"),
-        ("windowed_macs", windows(lambda n, k, L, G, W, _: n * L + 2 * k * G + (n - k) * W), "products in the global"),
-        ("windowed_macs", windows(lambda n, k, L, G, W, q: n * L + k * G + (n - k) * q), "of windows is squared"),
     ],
 )
 def test_what_a_reader_of_lesson_07_was_only_described_is_named(name, wrong, words):

@@ -79,7 +79,8 @@ def test_every_part_of_the_model_is_built_in_its_lesson():
         for name in CORE:
             number, source, _ = modules()[name]
             if number == path.stem[:2]:
-                assert set(definitions(source)) <= set(here), f"{path.stem} leaves out a part of {name}.py"
+                wanted = set(definitions(source)) - {"count_parameters"}  # lesson 07's first exercise
+                assert wanted <= set(here), f"{path.stem} leaves out a part of {name}.py"
 
 
 def test_every_public_name_is_built_in_exactly_one_lesson():

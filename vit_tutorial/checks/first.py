@@ -1,4 +1,4 @@
-"""What a lesson goes on with after *Write it first*: the reader's function if it's right, otherwise ours."""
+"""What a lesson goes on with after *Write it first*: the reader's function or class if it's right, otherwise ours."""
 
 import ast
 import inspect
@@ -9,13 +9,17 @@ from .engine import Exercise, Wrong
 
 
 def is_empty(answer: Callable) -> bool:
-    """Whether nothing is written yet but a docstring and dots."""
+    """Whether nothing is written yet but a docstring, dots and super().__init__(); of a class, in all its methods."""
+    if isinstance(answer, type):
+        return all(is_empty(method) for method in vars(answer).values() if inspect.isfunction(method))
     try:
         (definition,) = ast.parse(textwrap.dedent(inspect.getsource(answer))).body
     except (OSError, SyntaxError, TypeError, ValueError):  # no source, or no function: the check will see
         return False
     return isinstance(definition, ast.FunctionDef) and all(
-        isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) for node in definition.body
+        isinstance(node, ast.Expr)
+        and (isinstance(node.value, ast.Constant) or ast.unparse(node) == "super().__init__()")
+        for node in definition.body
     )
 
 

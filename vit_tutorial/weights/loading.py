@@ -45,7 +45,7 @@ def usable(tensor: Tensor) -> bool:
 
 
 def load_exactly(model: ViT, state_dict: Mapping[str, Tensor], names: dict[str, str]) -> None:
-    """Copy `state_dict` into `model`, all or nothing; `names` maps our names to theirs. Built in lesson 07."""
+    """Copy `state_dict` into `model`, all or nothing; `names` maps our names to theirs."""
     own = model.state_dict()
     check_entries(state_dict, {names[ours]: tensor for ours, tensor in own.items()})
     tensors = {ours: state_dict[theirs] for ours, theirs in names.items()}

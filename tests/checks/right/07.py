@@ -6,21 +6,11 @@ import torch
 from einops import rearrange
 
 import vit_tutorial as vt
-from vit_tutorial.speed import count_macs
 
 
 def right_count(c):
     with torch.device("meta"):
         return sum(p.numel() for p in vt.ViT(c).parameters())
-
-
-def right_macs(rows, columns, D, M, depth, window, num_global):
-    tokens, total = rows * columns, 0
-    for block in range(depth):
-        met = tokens if block < num_global else window * window
-        per_token = 4 * D * D + 2 * D * M + 2 * met * D
-        total += tokens * per_token
-    return total
 
 
 def right_first(ours, theirs, x):
@@ -33,7 +23,7 @@ def right_first(ours, theirs, x):
         for handle in handles:
             handle.remove()
         found.append(calls)
-    far = [name for (name, a), (_, b) in zip(*found, strict=True) if ((a - b).abs().max() / b.abs().max()) > 1e-4]
+    far = [name for (name, a), (_, b) in zip(*found, strict=True) if not ((a - b).abs().max() / b.abs().max()) <= 1e-4]
     return far[0] if far else None
 
 
@@ -46,9 +36,7 @@ def right_kernels(stored, own):
 
 RIGHT = {
     "count_parameters": right_count,
-    "count_macs": count_macs,
     "vit": vt.ViT,
-    "windowed_macs": right_macs,
     "first_difference": right_first,
     "read_kernels": right_kernels,
 }

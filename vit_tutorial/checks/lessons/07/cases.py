@@ -1,6 +1,7 @@
 """What the exercises of lesson 07 are tried with: configs, pairs of models that differ somewhere, files of kernels."""
 
 import copy
+import math
 
 import torch
 from einops import rearrange
@@ -9,7 +10,7 @@ from torch import nn
 from ....vit import VARIANTS, ViT, ViTConfig
 from ...engine import Exercise
 from ...observe import Unfit, fill, numbers, same
-from .solutions import MyViT, first_difference, my_count, my_macs, read_kernels_mended, windowed_macs
+from .solutions import MyViT, first_difference, my_count, read_kernels_mended
 
 SMALL = [  # B; image size, patch size, channels, classes, D, depth, heads, mlp_dim
     (2, ViTConfig((8, 12), 4, 1, 5, 6, 2, 3, 8)),  # deepest first: there the names of parameters are compared
@@ -25,15 +26,6 @@ ODD = [  # no constant of the others holds for these two
 
 
 CONFIGS = [(config,) for config in (*ODD, *(VARIANTS[name] for name in ("B/16", "Ti/16", "L/32")))]
-
-
-WINDOWS = [  # rows, columns, D, mlp_dim, depth, window, num_global: no two products alike
-    (6, 4, 5, 11, 3, 2, 1),
-    (10, 15, 7, 9, 5, 5, 2),
-    (9, 12, 6, 31, 4, 3, 0),
-    (8, 8, 3, 10, 7, 4, 7),
-    (70, 70, 768, 3072, 12, 14, 4),  # Segment Anything's ViT-B
-]
 
 
 class Backwards(nn.Module):
@@ -141,6 +133,7 @@ PAIRS = {  # what is said of a case: the models' form, and what is done to which
         "0",
         lambda linear: linear.bias[5].add_(1.0),
     ),
+    "module 1.0 gives a NaN": (a_chain, "1.0", lambda linear: linear.bias[0].fill_(math.nan)),
     "first.0 and last in another sign": (
         lambda: filled(Backwards(), 3, 5),
         "",
@@ -223,7 +216,6 @@ def verdict(got, want):
 
 
 EXERCISES = {
-    "windowed_macs": Exercise(windowed_macs, WINDOWS, gradients=False),
     "first_difference": Exercise(
         first_difference, [(what,) for what in PAIRS], run=look_for, gradients=False, more=hooks_left
     ),
@@ -234,7 +226,6 @@ EXERCISES = {
         gradients=False,
     ),
     "count_parameters": Exercise(my_count, CONFIGS),
-    "count_macs": Exercise(my_macs, CONFIGS),
     "vit": Exercise(
         MyViT,
         [((config,), (numbers((B, config.in_channels, *config.size)),)) for B, config in SMALL],

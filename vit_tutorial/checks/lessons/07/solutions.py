@@ -23,24 +23,6 @@ def my_count(config):
     ### END SOLUTION
 
 
-def my_macs(config):
-    """Multiply-adds of one image through a ViT with a class token."""
-    ### BEGIN SOLUTION
-    C, P, D, M = config.in_channels, config.patch_size, config.embed_dim, config.mlp_dim
-    N = config.num_tokens
-    patches = (N - 1) * C * P**2 * D
-    qkv = N * D * 3 * D
-    scores = N * N * D
-    mixing = N * N * D
-    out = N * D * D
-    fc1 = N * D * M
-    fc2 = N * M * D
-    block = qkv + scores + mixing + out + fc1 + fc2
-    head = D * config.num_classes
-    return patches + config.depth * block + head
-    ### END SOLUTION
-
-
 class MyViT(nn.Module):
     """images (B, C, H, W) -> logits (B, num_classes)."""
 
@@ -64,31 +46,11 @@ class MyViT(nn.Module):
         ### END SOLUTION
 
 
-def windowed_macs(rows, columns, embed_dim, mlp_dim, depth, window, num_global):
-    """Multiply-adds of an encoder whose blocks look through windows: seven ints -> int.
-
-    There are rows * columns tokens and no class token. Of the `depth` blocks `num_global` attend to
-    all of them; in the others a token attends to the window x window tokens of its own window. The
-    windows fill the grid.
-    """
-    ### BEGIN SOLUTION
-    N, D, M = rows * columns, embed_dim, mlp_dim
-    qkv = N * D * 3 * D
-    out = N * D * D
-    fc1 = N * D * M
-    fc2 = N * M * D
-    layers = qkv + out + fc1 + fc2
-    everywhere = N * N * D
-    inside = N * window**2 * D
-    return depth * layers + 2 * (num_global * everywhere + (depth - num_global) * inside)
-    ### END SOLUTION
-
-
 def first_difference(ours, theirs, x):
     """Name of the first module to finish whose output differs, or None: two modules, input -> str.
 
     `ours` and `theirs` are in eval mode and have equal names inside; every module gives one tensor.
-    Outputs differ where the largest difference exceeds 1e-4 of theirs' largest (without signs).
+    Outputs are equal where the largest difference is within 1e-4 of theirs' largest (without signs).
     """
 
     ### BEGIN SOLUTION
@@ -111,7 +73,7 @@ def first_difference(ours, theirs, x):
     for (name, a), (_, b) in pairs:
         gap = (a - b).abs().max()
         size = b.abs().max()
-        if gap > 1e-4 * size:
+        if not gap <= 1e-4 * size:  # a NaN isn't
             return name
     return None
     ### END SOLUTION
