@@ -18,7 +18,7 @@ PARTS = {
     "+": nn.Identity,
     "stream-norm": lambda: nn.LayerNorm(WIDTH),
 }
-MOST, GOAL, VIT = 10, 250, "norm attention + norm MLP +"
+MOST, GOAL, VIT = 10, 240, "norm attention + norm MLP +"
 PAIRS = torch.tensor([(a, b) for a in range(10) for b in range(a, 10)])  # 55, since a + b is b + a
 
 
@@ -93,6 +93,9 @@ def draw(axis: Axes, recipe: list[str]) -> None:
         at, left = (n, None) if back else (at, left)
     axis.plot([at, at + 0.5], [0, 0], **stream)
     axis.text(-0.8, 0, "tokens in", ha="right", va="center", fontsize=10)
+    axis.text(at + 0.6, 0, "tokens out", ha="left", va="center", fontsize=10)
+    if not recipe:
+        axis.text(2.2, 1.1, "the bench is empty: parts that you add stand here, on the copy's way", **look)
 
 
 class Workshop(Panel):
@@ -104,7 +107,7 @@ class Workshop(Panel):
 
     def __init__(self):
         self.scores = data.result("workshop")  # benchmarks/workshop.py
-        self.board, self.recipe = {VIT: self.scores["blocks"][VIT]}, []
+        self.board, self.recipe = {}, []
         self.moves = {"undo": lambda: self.show(self.recipe[:-1]), "train": self.train, "again": lambda: self.show([])}
         super().__init__(buttons([*PARTS], self.add), buttons([*self.moves], self.do))
         self.show([])
@@ -112,9 +115,12 @@ class Workshop(Panel):
     def show(self, recipe: list[str], said: str = "", found: tuple[Tensor, ...] = ()) -> "Workshop":
         """The block as it stands, and the sums that it has learned so far."""
         self.recipe = recipe
-        task = f"Build a block that learns {GOAL} of the {len(RATES) * len(PAIRS)} sums, with as few parts as you can."
-        task += f" ViT's block learns {self.board[VIT]} with six."
-        return self.tell(said or (f"Your block: {' '.join(recipe)}. " if recipe else "") + task, self.picture(found))
+        yours = f"Your block: {' '.join(recipe)}. " if recipe else ""
+        return self.tell(said or f"{yours}{self.task()}", self.picture(found))
+
+    def task(self) -> str:
+        goal = f"Build a block that learns {GOAL} of the {len(RATES) * len(PAIRS)} sums, with as few parts as you can."
+        return f"{goal} ViT's learns {self.scores['blocks'][VIT]} with six."
 
     def add(self, *parts: str) -> "Workshop":
         """Add parts to the block, one after the other."""
@@ -143,16 +149,15 @@ class Workshop(Panel):
         score = self.board[name] = int(sum(right.sum() for right in found))
         said = f"{name}: {score} of {len(RATES) * len(PAIRS)} sums with {len(parts)} part{'s' * (len(parts) > 1)}."
         won = [len(other.split()) for other, sums in self.board.items() if sums >= GOAL]
-        if score >= GOAL and len(parts) < 6:
-            said += f" That's enough, with fewer parts than ViT's! Your fewest: {min(won)}. Par is {self.scores['par']}."
-        elif score < GOAL:
-            said += f" The goal is {GOAL}."
+        said += f" That's enough! Your fewest parts: {min(won)}." if score >= GOAL else f" The goal is {GOAL}."
+        said += f" Par is {self.scores['par']}." * (score >= GOAL and min(won) < 6)
         return self.show(parts, said, found)
 
     def picture(self, found: tuple[Tensor, ...]) -> bytes:
         """The block, and beneath it the 55 sums at each rate; right ones are dark."""
         figure = plots.canvas(1, 1, 9.5, 4.4, **plots.BARE)[0]
         figure.clear()
+        figure.suptitle(self.task(), fontsize=11)
         above, below = figure.subfigures(2, 1, height_ratios=(1, 1.15))
         draw(above.subplots(), self.recipe)
         for n, (axis, rate) in enumerate(zip(below.subplots(1, len(RATES)), RATES, strict=True)):
