@@ -56,8 +56,7 @@ class Block(torch.nn.Module):
         super().__init__()
         ...
 
-    def forward(self, x):
-        ...
+    def forward(self, x): ...
 
 
 class Forgetful(RIGHT["encoder_block"]):

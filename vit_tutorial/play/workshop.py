@@ -91,9 +91,10 @@ def draw(axis: Axes, recipe: list[str]) -> None:
             dark = {"color": "white", "bbox": box | {"fc": plots.INK}} if part == "norm" else {"bbox": box}
             axis.text(n, 1.1, part, **dark, **look)
         at, left = (n, None) if back else (at, left)
-    axis.plot([at, at + 0.5], [0, 0], **stream)
+    end = at + 0.5 if recipe else 5
+    axis.plot([at, end], [0, 0], **stream)
     axis.text(-0.8, 0, "tokens in", ha="right", va="center", fontsize=10)
-    axis.text(at + 0.6, 0, "tokens out", ha="left", va="center", fontsize=10)
+    axis.text(end + 0.1, 0, "tokens out", ha="left", va="center", fontsize=10)
     if not recipe:
         axis.text(2.2, 1.1, "the bench is empty: parts that you add stand here, on the copy's way", **look)
 
