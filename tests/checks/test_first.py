@@ -64,3 +64,28 @@ def test_what_is_not_is_left_with_its_reason(answer, words, capsys):
     assert checks.yours(checks.rollout, answer, ours) is ours
     said = capsys.readouterr().out
     assert words in said and said.endswith("\nThe page goes on with ours.\n") and "Traceback" not in said
+
+
+class Block(torch.nn.Module):
+    """(B, N, D) -> (B, N, D)."""
+
+    def __init__(self, embed_dim, num_heads, mlp_dim):
+        super().__init__()
+        ...
+
+    def forward(self, x): ...
+
+
+class Forgetful(RIGHT["encoder_block"]):
+    def forward(self, x):
+        x = x + self.attention(self.norm1(x))
+        x + self.mlp(self.norm2(x))
+
+
+def test_a_class_is_empty_where_its_methods_are(capsys):
+    right = RIGHT["encoder_block"]
+    assert checks.yours(checks.encoder_block, Block, right) is right
+    assert "encoder_block: nothing written yet\n" in capsys.readouterr().out
+    assert checks.yours(checks.encoder_block, Forgetful, right) is right
+    assert "Forgetful: " in (said := capsys.readouterr().out) and "nothing written" not in said
+    assert checks.yours(checks.encoder_block, Block.__base__, right) is right

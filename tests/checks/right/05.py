@@ -29,25 +29,10 @@ def some(x, added, rate, draw, training):
     return x + torch.einsum("b,bnd->bnd", factor, added)
 
 
-def folded(stored):
-    gammas = {name.removesuffix(".gamma"): value for name, value in stored.items() if name.endswith(".gamma")}
-    state = {}
-    for i in range(len({name.split(".")[1] for name in stored if name.startswith("blocks.")})):
-        at = f"blocks.{i}."
-        for ours in vt.EncoderBlock(1, 1, 1).state_dict():
-            theirs = ours.replace("attention.out", "attn.proj").replace("attention", "attn")
-            scale = {"attn.proj": "ls1", "mlp.fc2": "ls2"}.get(theirs.rpartition(".")[0])
-            value = stored[at + theirs]
-            gamma = gammas.get(f"{at}{scale}")
-            state[at + ours] = value if gamma is None else torch.diag(gamma) @ value
-    return state
-
-
 RIGHT = {
     "layer_norm": right_layer_norm,
     "mlp": vt.MLP,
     "encoder_block": vt.EncoderBlock,
     "layer_scale": Quiet,
     "stochastic_depth": some,
-    "fold_scales": folded,
 }

@@ -91,32 +91,3 @@ def add_some(x, added, rate, draw, training):
     enlarged = added / (1 - rate)
     return x + kept * enlarged
     ### END SOLUTION
-
-
-def without_scales(stored):
-    """A timm ViT's tensors by name -> the state dict of an `Encoder` that computes the same."""
-    ### BEGIN SOLUTION
-    found = {}
-    none = torch.ones(1)
-    for name, tensor in stored.items():
-        if not name.startswith("blocks."):
-            continue
-        if name.endswith(".gamma"):
-            continue
-        _, number, layer = name.split(".", 2)
-        block = f"blocks.{number}."
-        gamma1 = stored.get(f"{block}ls1.gamma", none)
-        gamma2 = stored.get(f"{block}ls2.gamma", none)
-        if layer == "attn.proj.weight":
-            tensor = gamma1[:, None] * tensor
-        if layer == "attn.proj.bias":
-            tensor = gamma1 * tensor
-        if layer == "mlp.fc2.weight":
-            tensor = gamma2[:, None] * tensor
-        if layer == "mlp.fc2.bias":
-            tensor = gamma2 * tensor
-        layer = layer.replace("attn.qkv", "attention.qkv")
-        layer = layer.replace("attn.proj", "attention.out")
-        found[block + layer] = tensor
-    return found
-    ### END SOLUTION
