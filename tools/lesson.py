@@ -23,11 +23,11 @@ if not importlib.util.find_spec("vit_tutorial"):  # a bare runtime such as Colab
 
 @functools.cache
 def modules() -> dict[str, tuple[str, str, ast.Module]]:
-    """The package's modules without the checks, by dotted name: the lesson of each ("" for none), source, tree."""
+    """The package's modules without checks and games, by dotted name: the lesson of each ("" for none), source, tree."""
     found = {}
     for path in sorted((ROOT / "vit_tutorial").rglob("*.py")):
         name = ".".join(path.relative_to(ROOT / "vit_tutorial").with_suffix("").parts)
-        if not name.startswith("checks"):
+        if not name.startswith(("checks", "play")):
             source = path.read_text(encoding="utf-8")
             tree = ast.parse(source)
             lesson = re.match(r"Lesson (\d\d):", ast.get_docstring(tree) or "")
