@@ -23,7 +23,7 @@ if not importlib.util.find_spec("vit_tutorial"):  # a bare runtime such as Colab
 
 @functools.cache
 def modules() -> dict[str, tuple[str, str, ast.Module]]:
-    """The package's modules without checks and games, by dotted name: the lesson of each ("" for none), source, tree."""
+    """The package's modules without checks and games, by dotted name: their lesson ("" for none), source, tree."""
     found = {}
     for path in sorted((ROOT / "vit_tutorial").rglob("*.py")):
         name = ".".join(path.relative_to(ROOT / "vit_tutorial").with_suffix("").parts)

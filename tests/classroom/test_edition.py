@@ -45,7 +45,7 @@ def test_a_lesson_alone_links_to_no_file_that_does_not_come_along():
     first, second = chosen(["04", "05"])
     one, both = ("\n".join(c.source for c in alone(read(first), there).cells) for there in ([first], [first, second]))
     assert "**Next:** 05_encoder: the rest" in one and "**Next:** [05_encoder](05_encoder.ipynb)" in both
-    assert not LINK.search(one) and "](https://arxiv.org" in one
+    assert not LINK.search(one) and "](https://github.com" in one
 
 
 @pytest.mark.parametrize(

@@ -133,7 +133,7 @@ def test_formulas_are_set_and_none_is_wrong(page, site):
 
 def test_search_finds_a_word_and_goes_there(page, site):
     page.goto(f"{(site / 'index').as_uri()}.html")
-    page.get_by_placeholder("Search").fill("favourite derivative")
+    page.get_by_placeholder("Search").fill("favourite queries")
     page.keyboard.press("Enter")
     page.locator("ul.search a").first.wait_for()
     page.locator("ul.search a", has_text="04 · Every token").first.click()
