@@ -21,11 +21,12 @@ function render({ model, el }) {
   const actions = make("div", side);
   const table = make("pre", side);
 
-  const rows = model.get("rows"), columns = model.get("columns");
+  const rows = model.get("rows"), columns = model.get("columns"), part = model.get("part");
+  square.style.width = square.style.height = `${Math.max(294, 14 * columns)}px`;
   grid.style.gridTemplate = `repeat(${rows}, 1fr) / repeat(${columns}, 1fr)`;
   const patches = Array.from({ length: rows * columns }, (_, n) => {
-    const patch = make("button", grid, { title: `patch ${n}`, onclick: () => press("patch", n) });
-    patch.setAttribute("aria-label", `patch ${n}, row ${Math.floor(n / columns) + 1}, column ${(n % columns) + 1}`);
+    const patch = make("button", grid, { title: `${part} ${n}`, onclick: () => press("patch", n) });
+    patch.setAttribute("aria-label", `${part} ${n}, row ${Math.floor(n / columns) + 1}, column ${(n % columns) + 1}`);
     return patch;
   });
   const buttons = {};
