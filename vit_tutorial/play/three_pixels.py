@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from .. import data, plots
+from .beat_the_map import a
 from .patches import PatchBoard
 
 SIDE = 28
@@ -59,7 +60,7 @@ class ThreePixels(PatchBoard):
         self.bars = [[str(n), p, f"{p:.0%}"] for n, p in enumerate(odds.tolist())]
         self.said = f"{name}: {count} of 784 pixels changed, and it reads {best} at {odds[best]:.0%}."
         if best != goal:
-            self.said += f" The machine needed {self.machine[name]} for a {goal}."
+            self.said += f" {a(goal).capitalize()} is at {odds[goal]:.1%}. The machine needed {self.machine[name]}."
         elif self.helped:
             self.said += " Done, with the machine's help."
         else:
