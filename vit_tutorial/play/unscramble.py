@@ -73,7 +73,7 @@ class Unscramble(Panel):
             return self.tell(f"Level {number}: cut this cat so that its patches are right.", self.picture())
         sure = opinion(patchify(material()[1], 4))[1]
         said = (
-            f"Level {number}: cut right, this is a cat, {sure:.1%} sure. Find a wrong cut that makes the model surer."
+            f"Level {number}: the right cut says cat, {sure:.1%} sure. Find a wrong one that is surer."
         )
         return self.tell(said, self.picture())
 
@@ -90,10 +90,8 @@ class Unscramble(Panel):
         self.tried.add(pattern)
         right, (kind, sure) = patchify(material()[1], 4), opinion(patches)
         said = f"Level {self.number}, try {len(self.tried)}: the model says {kind}, {sure:.1%} sure."
-        if self.number < len(LEVELS):
-            won = torch.equal(patches, right)
-        else:
-            won = kind == "cat" and sure > opinion(right)[1]
+        surer = kind == "cat" and sure > opinion(right)[1]
+        won = torch.equal(patches, right) if self.number < len(LEVELS) else surer
         if not won:
             return self.tell(said + " Not yet.", self.picture(patches))
         self.solved[self.number] = min(len(self.tried), self.solved.get(self.number, len(self.tried)))

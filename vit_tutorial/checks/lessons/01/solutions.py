@@ -4,6 +4,7 @@ import itertools
 
 import torch
 from einops import rearrange
+from torch import nn  # noqa: F401 - mistakes are written with it
 
 from ....patchify import patchify
 
