@@ -72,9 +72,7 @@ class Unscramble(Panel):
         if number < len(LEVELS):
             return self.tell(f"Level {number}: cut this cat so that its patches are right.", self.picture())
         sure = opinion(patchify(material()[1], 4))[1]
-        said = (
-            f"Level {number}: the right cut says cat, {sure:.1%} sure. Find a wrong one that is surer."
-        )
+        said = f"Level {number}: the right cut says cat, {sure:.1%} sure. Find a wrong one that is surer."
         return self.tell(said, self.picture())
 
     def cut(self, pattern: str) -> "Unscramble":
