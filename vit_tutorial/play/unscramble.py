@@ -13,8 +13,8 @@ from .panel import Panel, buttons
 
 CUT = "B C (h P1) (w P2) -> B (h w) (C P1 P2)"  # the right one
 SECRETS = [  # each scrambles the cat so that only this pattern gives its right patches
-    "B C (h P1) (w P2) -> B (h w) (P1 P2 C)",
     "B C (h P1) (w P2) -> B (w h) (C P1 P2)",
+    "B C (h P1) (w P2) -> B (h w) (P1 P2 C)",
     "B C (P1 h) (w P2) -> B (h w) (C P1 P2)",
     "B C (h P1) (w P2) -> B (h w) (P2 P1 C)",
     "B C (P1 h) (P2 w) -> B (w h) (C P1 P2)",
@@ -57,7 +57,7 @@ class Unscramble(Panel):
 
     def __init__(self):
         self.solved: dict[int, int] = {}
-        self.field = ipywidgets.Text(CUT, layout={"width": "100%"}, style={"font_family": "monospace"})
+        self.field = ipywidgets.Text(CUT, layout={"width": "100%"})
         self.field.continuous_update = False  # a pattern is tried with Enter
         self.field.observe(lambda change: self.cut(change["new"]), "value")
         levels = buttons(LEVELS, lambda name: self.level(int(name)))
