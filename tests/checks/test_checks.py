@@ -138,7 +138,6 @@ UNNAMED = [  # what no table holds, and what can be said of it
         r'"\(h qkv d\) \.\.\. -> \(qkv h\) \.\.\."',  # the line as it is, all three dots
     ),
     ("num_tokens", lambda h, w, p: 7, "7 comes back in each case"),
-    ("conv_from_linear", lambda linear, P: None, "an nn.Conv2d is asked for, and a NoneType"),
     ("our_order", lambda weight, P, images, tokens: None, "does the comparison allow for rounding"),
     ("lost_config", lambda state, config, images, expected: None, "may the logits differ by rounding"),
     (
