@@ -22,6 +22,7 @@ function render({ model, el }) {
   const table = make("pre", side);
 
   const rows = model.get("rows"), columns = model.get("columns");
+  Object.assign(square.style, { width: `${Math.min(42 * columns, 588)}px`, aspectRatio: `${columns} / ${rows}` });
   grid.style.gridTemplate = `repeat(${rows}, 1fr) / repeat(${columns}, 1fr)`;
   const patches = Array.from({ length: rows * columns }, (_, n) => {
     const patch = make("button", grid, { title: `patch ${n}`, onclick: () => press("patch", n) });
