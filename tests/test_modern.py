@@ -131,14 +131,6 @@ def test_maps_rows_and_rates_are_the_models_own(changes):
     assert sum(p.numel() for g in groups for p in g["params"]) == sum(p.numel() for p in model.parameters())
 
 
-def test_the_exercise_of_lesson_03_rotates_as_lesson_15_does_where_patches_are_counted():
-    config = ModernConfig((24, 40), 8, embed_dim=16, num_heads=1, position="rope", coordinates="index", theta=1e4)
-    x, places = torch.randn(15, 16), torch.cartesian_prod(torch.arange(3), torch.arange(5))
-    angles = rope_angles(config)[config.num_prefix :]
-    expected = rotate(x, angles.cos(), angles.sin())
-    assert difference(EXERCISES["rotary"].solution(x, places), expected) < 1e-5
-
-
 def test_a_step_decides_about_a_score_and_nothing_else():
     config = changed(position="rope", image_size=(40, 24), coordinates="index", num_registers=1)
     angles, (h, w), n = rope_angles(config).double(), config.grid, config.num_prefix
