@@ -13,7 +13,6 @@ from torch import nn
 from tests.reference import difference, with_noise
 from tests.weights.others import SMALL, changed, images_for, new
 from vit_tutorial import ViT, ViTConfig, count_parameters, modern
-from vit_tutorial.checks import EXERCISES
 from vit_tutorial.interpret import arguments_of, attention_maps, attention_row
 from vit_tutorial.modern import ModernConfig, ModernViT, SwiGLU, build, rope_angles, rotate
 from vit_tutorial.speed import count_macs

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import nbformat
 import torch
-from torchvision.models.swin_transformer import ShiftedWindowAttention
 
 from tools.lesson import LESSONS
 from vit_tutorial import ViT, checks, data

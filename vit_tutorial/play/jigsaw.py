@@ -153,7 +153,7 @@ class Jigsaw(PatchBoard):
         if swaps and right >= GOAL:
             self.best[size] = min(swaps, self.best.get(size, swaps))
             self.said += f" Solved! Par is {fewest}."
-        self.table = "\n".join(f"{name}: you {n}, par {par(shuffled(self.seed, name))}" for name, n in self.best.items())
+        self.table = "\n".join(f"your best, {name}: {n} swaps" for name, n in self.best.items())
 
     def still(self) -> tuple[str, str]:
         figure, ((axis,),) = plots.canvas(1, 1, 6.4, 5, **plots.BARE)

@@ -23,7 +23,7 @@ function render({ model, el }) {
 
   const rows = model.get("rows"), columns = model.get("columns");
   Object.assign(square.style, { width: `${Math.min(42 * columns, 588)}px`, aspectRatio: `${columns} / ${rows}` });
-  grid.style.gridTemplate = `repeat(${rows}, 1fr) / repeat(${columns}, 1fr)`;
+  grid.style.gridTemplate = `repeat(${rows}, minmax(0, 1fr)) / repeat(${columns}, minmax(0, 1fr))`;
   const patches = Array.from({ length: rows * columns }, (_, n) => {
     const patch = make("button", grid, { title: `patch ${n}`, onclick: () => press("patch", n) });
     patch.setAttribute("aria-label", `patch ${n}, row ${Math.floor(n / columns) + 1}, column ${(n % columns) + 1}`);
