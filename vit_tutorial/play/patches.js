@@ -22,8 +22,8 @@ function render({ model, el }) {
   const table = make("pre", side);
 
   const rows = model.get("rows"), columns = model.get("columns"), part = model.get("part");
-  square.style.width = square.style.height = `${Math.max(294, 14 * columns)}px`;
-  grid.style.gridTemplate = `repeat(${rows}, 1fr) / repeat(${columns}, 1fr)`;
+  Object.assign(square.style, { width: `${(columns > 14 ? 14 : 42) * columns}px`, aspectRatio: `${columns} / ${rows}` });
+  grid.style.gridTemplate = `repeat(${rows}, minmax(0, 1fr)) / repeat(${columns}, minmax(0, 1fr))`;
   const patches = Array.from({ length: rows * columns }, (_, n) => {
     const patch = make("button", grid, { title: `${part} ${n}`, onclick: () => press("patch", n) });
     patch.setAttribute("aria-label", `${part} ${n}, row ${Math.floor(n / columns) + 1}, column ${(n % columns) + 1}`);
