@@ -3,10 +3,7 @@
 function render({ model, el }) {
   const make = (name, parent, properties = {}) =>
     parent.appendChild(Object.assign(document.createElement(name), properties));
-  const press = (...what) => {
-    model.set("press", [...what, model.get("press")?.at(-1) + 1 || 1]); // the count makes each press a change
-    model.save_changes();
-  };
+  const press = (...what) => model.send(what); // a message each: of two quick changes of a trait one would be lost
 
   const box = make("div", el, { className: "patch-board" });
   const choices = make("div", box);
@@ -22,7 +19,8 @@ function render({ model, el }) {
   const table = make("pre", side);
 
   const rows = model.get("rows"), columns = model.get("columns"), part = model.get("part");
-  Object.assign(square.style, { width: `${(columns > 14 ? 14 : 42) * columns}px`, aspectRatio: `${columns} / ${rows}` });
+  const width = columns > 21 ? 16 * columns : Math.min(42 * columns, 588);
+  Object.assign(square.style, { width: `${width}px`, aspectRatio: `${columns} / ${rows}` });
   grid.style.gridTemplate = `repeat(${rows}, minmax(0, 1fr)) / repeat(${columns}, minmax(0, 1fr))`;
   const patches = Array.from({ length: rows * columns }, (_, n) => {
     const patch = make("button", grid, { title: `${part} ${n}`, onclick: () => press("patch", n) });

@@ -31,10 +31,10 @@ class PatchBoard(Still):
     choices, picked = (traitlets.Dict().tag(sync=True) for _ in range(2))
     actions, chosen, bars = (traitlets.List().tag(sync=True) for _ in range(3))
     picture, said, table = (traitlets.Unicode().tag(sync=True) for _ in range(3))
-    press = traitlets.List().tag(sync=True)  # what the page sends: the kind, the rest, a count
 
     def __init__(self, grid: tuple[int, int], choices: dict[str, list], picked: dict, actions: list[str]):
         super().__init__(rows=grid[0], columns=grid[1], choices=choices, picked=picked, actions=actions)
+        self.on_msg(self._pressed)
 
     def show(self) -> None:
         """Set `picture`, `said`, `bars` and `table` to what `chosen` and `picked` mean."""
@@ -74,9 +74,8 @@ class PatchBoard(Still):
             self.show()
         return self
 
-    @traitlets.observe("press")
-    def _pressed(self, change: dict) -> None:
-        kind, *what, _ = change["new"]
+    def _pressed(self, _, content: list, buffers: list) -> None:
+        kind, *what = content  # what the page sends
         if kind == "patch":
             self.click(*what)
         elif kind == "choose":

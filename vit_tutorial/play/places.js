@@ -3,10 +3,7 @@
 function render({ model, el }) {
   const make = (name, parent, properties = {}) =>
     parent.appendChild(Object.assign(document.createElement(name), properties));
-  const press = (...what) => {
-    model.set("press", [...what, model.get("press")?.at(-1) + 1 || 1]); // the count makes each press a change
-    model.save_changes();
-  };
+  const press = (...what) => model.send(what); // a message each: of two quick changes of a trait one would be lost
 
   const box = make("div", el, { className: "place-board" });
   const said = make("p", box);

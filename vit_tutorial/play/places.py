@@ -42,11 +42,11 @@ class PlaceBoard(Still):
     tiles = traitlets.Dict().tag(sync=True)  # what is known, by name: the state and the words
     colours = traitlets.Dict(LOOKS).tag(sync=True)
     said = traitlets.Unicode().tag(sync=True)
-    press = traitlets.List().tag(sync=True)  # what the page sends: look or accuse, the name, a count
     best: ClassVar[dict[str, int]] = {}
 
     def __init__(self, game: str, columns: dict, guilty: dict, par: int, suspects=(), prices=()):
         super().__init__(columns=[[head, [*names]] for head, names in columns.items()], suspects=[*suspects])
+        self.on_msg(self._pressed)
         self.game, self.guilty, self.par, self.prices, self.coins = game, dict(guilty), par, dict(prices), 0
         self.places = [name for _, names in self.columns for name in names]
 
@@ -103,9 +103,8 @@ class PlaceBoard(Still):
         self.said = f"There is no {name!r} here. Names like it are {', '.join(near)}."
         return self
 
-    @traitlets.observe("press")
-    def _pressed(self, change: dict) -> None:
-        what, name, _ = change["new"]
+    def _pressed(self, _, content: list, buffers: list) -> None:
+        what, name = content  # what the page sends
         (self.look if what == "look" else self.accuse)(name)
 
     def still(self) -> tuple[str, str]:
