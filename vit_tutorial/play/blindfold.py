@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from .. import data, plots, weights
 from ..interpret import token_features
 from ..widgets.pad import DigitPad, check_digit
+from .beat_the_map import a
 from .panel import Panel, buttons
 
 FITTED, SURE = slice(9000, 10_000), 0.9  # the test digits of the probes; how sure the head has to be
@@ -50,7 +51,7 @@ class Blindfold(Panel):
     def __init__(self, digit: int):
         self.model, self.probes = material()
         self.par, self.best = data.result("blindfold"), 0
-        self.slider = ipywidgets.IntSlider(6, 0, 6, description="blocks")
+        self.slider = ipywidgets.IntSlider(1, 0, 6, description="blocks")
         self.slider.observe(lambda change: self.show(), "value")
         self.paper = ipywidgets.Box()
         super().__init__(self.paper, self.slider, buttons(MOVES, self.do))
@@ -97,23 +98,23 @@ class Blindfold(Panel):
         self.show()
 
     def show(self) -> "Blindfold":
-        blocks, image, (sure, seen) = self.slider.value, self.pad.image, self.pad.probabilities.max(dim=0)
+        blocks, image = self.slider.value, self.pad.image
+        sure, seen = (x.item() for x in self.pad.probabilities.max(dim=0))
         self.read = readings(self.probes, token_features(self.model, data.normalise(image[None])))[:, 0]  # (L+1, N)
         others = int((self.read[6] != seen).sum())
-        task = f"Draw a digit that the class token is sure of, and that most patches read otherwise. Par is {self.par['most']}."
+        task = f"Draw a digit of which the class token is {SURE:.0%} sure, and which most patches read otherwise. "
+        task += f"Par is {self.par['most']} of the 49, after block 6."
         if not image.any():
             return self.tell(task, self.picture(image, blocks, -1))
-        now = int((self.read[blocks] != seen).sum())
-        said = f"The class token reads a {int(seen)}, {float(sure):.0%} sure. After {blocks} blocks"
-        said += f" {now} of the 49 patches read something else, and the empty corner reads a {self.read[blocks, 0]}."
-        if not self.drawn:
-            said += f" (A test digit.) {task}"
-        elif sure < SURE:
-            said += " It counts from 90 % on."
-        else:
+        said = f"The class token reads {a(seen)}, {sure:.0%} sure. After block {blocks}, "
+        said += f"{int((self.read[blocks] != seen).sum())} of the 49 patches read otherwise, "
+        said += f"and the empty corner reads {a(int(self.read[blocks, 0]))}. "
+        if self.drawn and sure >= SURE:
             self.best = max(self.best, others)
-            said += f" After all six: {others}. Your best is {self.best}, par {self.par['most']}."
-        return self.tell(said, self.picture(image, blocks, int(seen)))
+            said += f"After block 6 it's {others}: your best is {self.best}, par is {self.par['most']}."
+        else:
+            said += f"(It counts from {SURE:.0%} on.)" if self.drawn else f"(That's a test digit.) {task}"
+        return self.tell(said, self.picture(image, blocks, seen))
 
     def picture(self, image: Tensor, blocks: int, seen: int) -> bytes:
         """The digit under what its 49 patches read; what the class token doesn't read is orange."""
@@ -129,6 +130,6 @@ class Blindfold(Panel):
         return plots.png(figure)
 
 
-def play(digit: int = 0) -> Blindfold:
+def play(digit: int = 1) -> Blindfold:
     """A pad that begins with one of MNIST's test digits, 0 to 9999; the probes are the same for everyone."""
     return Blindfold(digit)
