@@ -53,8 +53,10 @@ class Blindfold(Panel):
         self.par, self.best = data.result("blindfold"), 0
         self.slider = ipywidgets.IntSlider(1, 0, 6, description="blocks")
         self.slider.observe(lambda change: self.show(), "value")
-        self.paper = ipywidgets.Box()
-        super().__init__(self.paper, self.slider, buttons(MOVES, self.do))
+        self.paper, wrap = ipywidgets.Box(), {"flex_flow": "row wrap"}
+        super().__init__(ipywidgets.HBox([self.slider, buttons(MOVES, self.do)], layout=wrap))
+        self.screen.layout.width = "400px"
+        self.children = [*self.children[:-1], ipywidgets.HBox([self.paper, self.screen], layout=wrap)]
         self.digit = 0
         self.take(0).take(digit)  # a wrong digit begins at the first, and is said
 
