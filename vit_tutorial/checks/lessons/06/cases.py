@@ -9,7 +9,6 @@ from ...engine import Exercise
 from ...observe import Unfit, numbers
 from .solutions import MyHead, explained, mended_loss
 
-
 READY = {"cross_entropy", "nll_loss", "log_softmax", "logsumexp"}
 
 
