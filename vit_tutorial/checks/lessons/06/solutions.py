@@ -8,7 +8,7 @@ from torch import nn
 
 
 def explained(features, values, new_features, new_values):
-    """(B, D), (B,), (T, D), (T,) -> the share of the spread that a probe explains, 1 if it's perfect."""
+    """(B, D), (B,), (T, D), (T,) -> the share of the spread that a probe explains, up to 1."""
     ### BEGIN SOLUTION
     z = F.pad(features, (0, 1), value=1.0)  # (B, D+1)
     weights = torch.linalg.lstsq(z, values[:, None])[0]  # (D+1, 1)
