@@ -27,6 +27,10 @@ def readings(probes: Tensor, tokens: Tensor) -> Tensor:
     return torch.einsum("lbnd,lndc->lbnc", with_one(tokens[:, :, 1:]), probes).argmax(dim=-1)
 
 
+def when(blocks: int) -> str:
+    return f"after block {blocks}" if blocks else "before the first block"
+
+
 @functools.cache
 def material() -> tuple[nn.Module, Tensor]:
     """The model, and a probe for each patch, before the first block and after each: (L+1, N, D+1, C)."""
@@ -108,7 +112,7 @@ class Blindfold(Panel):
         task += f"Par is {self.par['most']} of the 49, after block 6."
         if not image.any():
             return self.tell(task, self.picture(image, blocks, -1))
-        said = f"The class token reads {a(seen)}, {sure:.0%} sure. After block {blocks}, "
+        said = f"The class token reads {a(seen)}, {sure:.0%} sure. {when(blocks).capitalize()}, "
         said += f"{int((self.read[blocks] != seen).sum())} of the 49 patches read otherwise, "
         said += f"and the empty corner reads {a(int(self.read[blocks, 0]))}. "
         if self.drawn and sure >= SURE:
@@ -128,7 +132,7 @@ class Blindfold(Panel):
         for edge in range(0, 29, 4):
             axis.axhline(edge - 0.5, color=plots.PALE, lw=1)
             axis.axvline(edge - 0.5, color=plots.PALE, lw=1)
-        axis.set_title(f"what each patch reads after {blocks} blocks")
+        axis.set_title(f"what each patch reads {when(blocks)}")
         return plots.png(figure)
 
 
