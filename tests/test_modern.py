@@ -13,7 +13,6 @@ from torch import nn
 from tests.reference import difference, with_noise
 from tests.weights.others import SMALL, changed, images_for, new
 from vit_tutorial import ViT, ViTConfig, count_parameters, modern
-from vit_tutorial.checks import EXERCISES
 from vit_tutorial.interpret import arguments_of, attention_maps, attention_row
 from vit_tutorial.modern import ModernConfig, ModernViT, SwiGLU, build, rope_angles, rotate
 from vit_tutorial.speed import count_macs
@@ -129,14 +128,6 @@ def test_maps_rows_and_rates_are_the_models_own(changes):
     assert difference(attention_row(layer, given[0], 2, *given[1:]), maps[:, :, 2]) < 1e-12
     groups = layer_groups(model, Recipe(layer_decay=0.5))
     assert sum(p.numel() for g in groups for p in g["params"]) == sum(p.numel() for p in model.parameters())
-
-
-def test_the_exercise_of_lesson_03_rotates_as_lesson_15_does_where_patches_are_counted():
-    config = ModernConfig((24, 40), 8, embed_dim=16, num_heads=1, position="rope", coordinates="index", theta=1e4)
-    x, places = torch.randn(15, 16), torch.cartesian_prod(torch.arange(3), torch.arange(5))
-    angles = rope_angles(config)[config.num_prefix :]
-    expected = rotate(x, angles.cos(), angles.sin())
-    assert difference(EXERCISES["rotary"].solution(x, places), expected) < 1e-5
 
 
 def test_a_step_decides_about_a_score_and_nothing_else():

@@ -34,7 +34,7 @@ ROWS = [  # symptom, exercise, words of its mistake, test
      "nn.MultiheadAttention with the same numbers: one head agrees, more do not"),
     ("a row of attention's weights does not sum to 1", "attention", "columns sum to 1, rows do not",
      "sum the weights over each axis"),
-    ("each row of weights sums to 1/√d", "one_row", "divided by √d after the softmax", "sum a row"),
+    ("each row of weights sums to 1/√d", "attention", "comes after the softmax, where it only", "sum a row"),
     ("without positions the order of the tokens matters", "cross_attention", "the heads are merged by a bare reshape",
      "permute the tokens: the outputs must move along"),
     ("the order of the patches does not matter", "position_embedding", "one vector for all tokens",

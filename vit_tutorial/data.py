@@ -95,7 +95,7 @@ def prepare(photo: Image.Image, size: int = 224) -> Tensor:
 
 
 def batch(*names: str, size: int = 224) -> Tensor:
-    """Our photos by name, ready for a model: (B, 3, size, size), float32, from -1 to 1. Built in lesson 00."""
+    """Our photos by name, ready for a model: (B, 3, size, size), float32, from -1 to 1."""
     return torch.stack([prepare(photo(name), size) for name in names])
 
 

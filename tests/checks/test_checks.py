@@ -82,7 +82,6 @@ def misspelled(q, k, v, mask):
 NAMED = [  # known mistakes in other words than the tables'
     ("attention", lambda q, k, v: (q @ k.mT).softmax(-1) * q.shape[-1] ** -0.5 @ v, "after the softmax"),
     ("attention", lambda q, k, v: (q @ k.mT).softmax(-2) @ v, "(not scaled.*columns sum|columns sum.*not scaled)"),
-    ("normalise", lambda x: x.view(3, *x.shape[:2]) / 127.5 - 1, "mixes the colours"),
     ("cls_token", subclass(vt.ClsToken, init=plain_token), "never trains"),
     ("cls_token", subclass(vt.ClsToken, init=batched_token), "batch size in it"),
     ("position_embedding", subclass(vt.PositionEmbedding, init=one_position), r"one position|has shape \(1, 1, 6\)"),
@@ -138,7 +137,6 @@ UNNAMED = [  # what no table holds, and what can be said of it
         r'"\(h qkv d\) \.\.\. -> \(qkv h\) \.\.\."',  # the line as it is, all three dots
     ),
     ("num_tokens", lambda h, w, p: 7, "7 comes back in each case"),
-    ("conv_from_linear", lambda linear, P: None, "an nn.Conv2d is asked for, and a NoneType"),
     ("our_order", lambda weight, P, images, tokens: None, "does the comparison allow for rounding"),
     ("lost_config", lambda state, config, images, expected: None, "may the logits differ by rounding"),
     (

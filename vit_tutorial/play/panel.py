@@ -5,6 +5,8 @@ from collections.abc import Callable, Sequence
 
 import ipywidgets
 
+from .. import plots
+
 
 class Panel(ipywidgets.VBox):
     """What the games of buttons and fields share. A game's calls end in `tell`; its buttons make the same calls.
@@ -40,3 +42,17 @@ def buttons(names: Sequence[str], press: Callable[[str], object]) -> ipywidgets.
     for button in row:
         button.on_click(lambda one: press(one.description))
     return ipywidgets.HBox(row, layout={"flex_flow": "row wrap"})
+
+
+def slide(draw: Callable[[int], tuple], name: str, low: int, high: int, value: int, step: int = 1) -> Panel:
+    """A slider over a picture; `draw` turns its value into a figure and its words."""
+    slider = ipywidgets.IntSlider(value, low, high, step, description=name)
+    panel = Panel(slider)
+
+    def follow(_=None):
+        figure, words = draw(slider.value)
+        panel.tell(words, plots.png(figure))
+
+    slider.observe(follow, "value")
+    follow()
+    return panel

@@ -21,11 +21,12 @@ function render({ model, el }) {
   const actions = make("div", side);
   const table = make("pre", side);
 
-  const rows = model.get("rows"), columns = model.get("columns");
-  grid.style.gridTemplate = `repeat(${rows}, 1fr) / repeat(${columns}, 1fr)`;
+  const rows = model.get("rows"), columns = model.get("columns"), part = model.get("part");
+  Object.assign(square.style, { width: `${(columns > 14 ? 14 : 42) * columns}px`, aspectRatio: `${columns} / ${rows}` });
+  grid.style.gridTemplate = `repeat(${rows}, minmax(0, 1fr)) / repeat(${columns}, minmax(0, 1fr))`;
   const patches = Array.from({ length: rows * columns }, (_, n) => {
-    const patch = make("button", grid, { title: `patch ${n}`, onclick: () => press("patch", n) });
-    patch.setAttribute("aria-label", `patch ${n}, row ${Math.floor(n / columns) + 1}, column ${(n % columns) + 1}`);
+    const patch = make("button", grid, { title: `${part} ${n}`, onclick: () => press("patch", n) });
+    patch.setAttribute("aria-label", `${part} ${n}, row ${Math.floor(n / columns) + 1}, column ${(n % columns) + 1}`);
     return patch;
   });
   const buttons = {};

@@ -26,6 +26,7 @@ class PatchBoard(Still):
 
     _esm, _css = HERE / "patches.js", HERE / "patches.css"
     _ipython_display_ = None  # ipywidgets 7 would take the static picture away
+    part = traitlets.Unicode("patch").tag(sync=True)  # what the board is made of
     rows, columns = (traitlets.Int().tag(sync=True) for _ in range(2))
     choices, picked = (traitlets.Dict().tag(sync=True) for _ in range(2))
     actions, chosen, bars = (traitlets.List().tag(sync=True) for _ in range(3))
@@ -43,7 +44,9 @@ class PatchBoard(Still):
         """Choose patches, or take them back."""
         for patch in patches:
             if patch not in range(self.rows * self.columns):
-                self.said = f"There is no patch {patch!r}: they are numbered from 0 to {self.rows * self.columns - 1}."
+                self.said = (
+                    f"There is no {self.part} {patch!r}: they are numbered from 0 to {self.rows * self.columns - 1}."
+                )
                 return self
             rest = [n for n in self.chosen if n != patch]
             self.chosen = rest if len(rest) < len(self.chosen) else [*self.chosen, patch]

@@ -4,7 +4,6 @@ import itertools
 
 import torch
 import torch.nn.functional as F
-from torch import nn
 
 
 def right_patchify(x, P):
@@ -14,12 +13,6 @@ def right_patchify(x, P):
 
 def right_unpatchify(p, P, grid):
     return F.fold(p.mT, (grid[0] * P, grid[1] * P), kernel_size=P, stride=P)
-
-
-def right_conv(linear, P):
-    conv = nn.Conv2d(linear.in_features // P**2, linear.out_features, P, P)
-    conv.weight.data, conv.bias.data = linear.weight.data.view_as(conv.weight), linear.bias.data
-    return conv
 
 
 def right_order(weight, P, images, tokens):
@@ -33,11 +26,6 @@ def right_order(weight, P, images, tokens):
             return kernels.flatten(1)
 
 
-def right_blend(patches, P, stride, size):
-    count = F.fold(torch.ones_like(patches).mT, size, kernel_size=P, stride=stride)
-    return F.fold(patches.mT, size, kernel_size=P, stride=stride) / count
-
-
 def right_restore(kept, order):
     picture = torch.zeros(*order.shape, kept.shape[2], dtype=kept.dtype)
     index = order[:, : kept.shape[1], None].expand_as(kept)
@@ -47,8 +35,6 @@ def right_restore(kept, order):
 RIGHT = {
     "patchify": right_patchify,
     "unpatchify": right_unpatchify,
-    "conv_from_linear": right_conv,
     "our_order": right_order,
-    "blend": right_blend,
     "restore": right_restore,
 }

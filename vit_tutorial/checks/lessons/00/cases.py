@@ -3,26 +3,10 @@
 from collections.abc import Callable
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 
 from ...engine import Exercise
 from ...observe import numbers
-from .solutions import mended_block, normalise, num_tokens, one_row
-
-
-def photo(*shape: int) -> torch.Tensor:
-    """Bytes, 0 and 255 among them (a dull photo, without them, tells a fixed range from the photo's own)."""
-    bytes_ = (numbers(shape) * 80 + 128).clamp(0, 255)
-    bytes_.view(-1)[:2] = torch.tensor([0, 255])
-    return bytes_.to(torch.uint8)
-
-
-def floats(answer, pixels):
-    """The picture that an answer makes: float64 numbers, as NumPy's, are as good as float32."""
-    picture = answer(pixels)
-    double = isinstance(picture, torch.Tensor) and picture.dtype == torch.float64
-    return picture.float() if double else picture
+from .solutions import all_blocks, best_pixel, mended_block, num_tokens
 
 
 def cast(result: object, dtype: torch.dtype) -> object:
@@ -30,50 +14,48 @@ def cast(result: object, dtype: torch.dtype) -> object:
     return result.to(dtype) if isinstance(result, torch.Tensor) and result.is_floating_point() else result
 
 
-def row_case(N: int, D: int, num_heads: int, head: int, query: int) -> tuple:
-    """Tokens, matrix, bias and which row of which head is wanted."""
-    return numbers((N, D), 1), numbers((D, 3 * D), 2) / 2, numbers((3 * D,), 3).clone(), num_heads, head, query
+def steps(B: int, N: int, D: int, depth: int) -> tuple:
+    """Tokens, blocks, and what is done in each: tokens are averaged, and each goes through a ReLU."""
+    blocks = [numbers((D, D), seed) / 2 for seed in range(depth)]
+    return numbers((B, N, D), 99), blocks, heard, thought
 
 
-def row(answer: Callable, z, W_qkv, b_qkv, num_heads, head, query) -> object:
-    return cast(answer(z, W_qkv, b_qkv, num_heads, head, query), z.dtype)
+def heard(z, block):
+    return (z.softmax(dim=1) * z).sum(dim=1, keepdim=True) @ block + z.tanh()
 
 
-class Sizes(TorchDispatchMode):
-    """How many numbers each function of PyTorch gives, and whether some are NaN."""
-
-    def __init__(self):
-        super().__init__()
-        self.seen: set[tuple[int, bool]] = set()
-
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        result = func(*args, **(kwargs or {}))
-        for leaf in tree_leaves(result):
-            if isinstance(leaf, torch.Tensor):
-                self.seen.add((leaf.numel(), leaf.is_floating_point() and bool(leaf.isnan().any())))
-        return result
+def thought(z, block):
+    return (z @ block + 0.3).relu()
 
 
-def alone(answer: Callable) -> dict[str, bool]:
-    """Whether scores of other heads, which are NaN here, or of other queries are computed."""
-    N, D, heads, head = 11, 6, 3, 1
-    z, W_qkv, b_qkv, *_ = row_case(N, D, heads, head, 4)
-    for part in range(3):
-        own = slice(part * D + head * D // heads, part * D + (head + 1) * D // heads)
-        kept, b_qkv[part * D : (part + 1) * D] = b_qkv[own].clone(), torch.nan
-        b_qkv[own] = kept
-    with Sizes() as sizes:
-        answer(z, W_qkv, b_qkv, heads, head, 4)
-    other = any(nan and numel in (heads * N, heads * N * N) for numel, nan in sizes.seen)
-    all_rows = any(numel in (N * N, heads * N * N) for numel, _ in sizes.seen)
-    return {
-        "the scores of all heads and all queries are computed, and one row is picked: compute that row alone, from the "
-        "columns of its head.": not (other and all_rows),
-        "the scores of the other heads are computed, too: take the columns of this head before you multiply.": not (
-            other and not all_rows
-        ),
-        "the scores of all queries are computed, and one row is picked: one query is enough.": other or not all_rows,
-    }
+class Reader:
+    """Reads bytes (B, 1, H, W) of any dtype as ten probabilities (B, 10)."""
+
+    def __init__(self, H: int, W: int):
+        self.weight = numbers((H * W, 10), H)
+
+    def __call__(self, images):
+        return ((images.flatten(1).float() / 255) @ self.weight).softmax(dim=1)
+
+    def __repr__(self) -> str:
+        return "a reader of digits"
+
+
+def grey(H: int, W: int, seed: int) -> torch.Tensor:
+    """Bytes (1, H, W); 0, 127, 128 and 255 are among them."""
+    bytes_ = (numbers((1, H, W), seed) * 80 + 128).clamp(0, 255)
+    bytes_.view(-1)[:4] = torch.tensor([128, 0, 255, 127])
+    return bytes_.to(torch.uint8)
+
+
+def place(answer: Callable, read, image, goal) -> object:
+    """Row and column as two ints, whether they come as a list, a tensor or a tuple."""
+    result = answer(read, image, goal)
+    if isinstance(result, torch.Tensor):
+        result = result.tolist()
+    if isinstance(result, list | tuple) and all(isinstance(n, int | torch.Tensor) for n in result):
+        return tuple(int(n) for n in result)
+    return result
 
 
 class Parameters(dict):
@@ -101,11 +83,16 @@ def whole_block(answer: Callable, z, p, num_heads) -> object:
 
 
 EXERCISES = {
-    "one_row": Exercise(
-        one_row,
-        [row_case(3, 4, 2, 1, 2), row_case(5, 6, 2, 0, 1), row_case(4, 12, 3, 1, 3), row_case(7, 15, 5, 3, 0)],
-        run=row,
-        more=alone,
+    "all_blocks": Exercise(all_blocks, [steps(1, 2, 3, 1), steps(2, 3, 4, 3), steps(3, 5, 6, 2)]),
+    "best_pixel": Exercise(
+        best_pixel,
+        [
+            (Reader(H, W), grey(H, W, seed), goal)
+            for seed, (H, W, goal) in enumerate([(3, 4, 7), (6, 4, 2), (5, 7, 0), (4, 9, 9), (8, 3, 4), (7, 7, 5)])
+        ]
+        + [(Reader(4, 5), torch.full((1, 4, 5), byte, dtype=torch.uint8), 3) for byte in (127, 128)],
+        run=place,
+        gradients=False,
     ),
     "mended_block": Exercise(
         mended_block,
@@ -118,15 +105,4 @@ EXERCISES = {
         run=whole_block,
     ),
     "num_tokens": Exercise(num_tokens, [(32, 96, 8), (28, 28, 7), (60, 24, 4), (224, 224, 16), (384, 128, 32)]),
-    "normalise": Exercise(
-        normalise,
-        [
-            (photo(2, 3, 3),),
-            (photo(5, 5, 3),),
-            (photo(3, 4, 1),),
-            (photo(4, 2, 3) // 2 + 40,),
-            (photo(2, 4, 3) // 128,),
-        ],  # the last two: dull, and nearly black
-        run=floats,
-    ),
 }

@@ -4,7 +4,7 @@ import itertools
 
 import torch
 from einops import rearrange
-from torch import nn
+from torch import nn  # noqa: F401 - mistakes are written with it
 
 from ....patchify import patchify
 
@@ -33,19 +33,6 @@ def my_unpatchify(patches, patch_size, grid):
     ### END SOLUTION
 
 
-def conv_from_linear(linear, patch_size):
-    """Linear(C*P*P, D) -> Conv2d(C, D, P, stride=P) with the same numbers."""
-    ### BEGIN SOLUTION
-    channels = linear.in_features // patch_size**2
-    conv = nn.Conv2d(channels, linear.out_features, patch_size, stride=patch_size)
-    kernels = linear.weight.reshape(conv.weight.shape)  # (D, C, P, P)
-    with torch.no_grad():
-        conv.weight.copy_(kernels)
-        conv.bias.copy_(linear.bias)
-    return conv
-    ### END SOLUTION
-
-
 def our_order(weight, patch_size, images, tokens):
     """weight (D, L) in an unknown order, images and their tokens (B, N, D) -> weight (D, C*P*P)."""
     ### BEGIN SOLUTION
@@ -60,25 +47,6 @@ def our_order(weight, patch_size, images, tokens):
         errors.append(error.item())
     best = min(errors)
     return candidates[errors.index(best)]
-    ### END SOLUTION
-
-
-def blend(patches, patch_size, stride, size):
-    """(B, N, C*P*P), cut every `stride` pixels -> (B, C, H, W) of that size, overlaps averaged."""
-    ### BEGIN SOLUTION
-    P, S = patch_size, stride
-    H, W = size
-    B, N, length = patches.shape
-    C = length // P**2
-    tiles = patches.reshape(B, N, C, P, P)
-    total, count = torch.zeros(B, C, H, W), torch.zeros(H, W)
-    n = 0
-    for y in range(0, H - P + 1, S):
-        for x in range(0, W - P + 1, S):
-            total[:, :, y : y + P, x : x + P] += tiles[:, n]
-            count[y : y + P, x : x + P] += 1
-            n += 1
-    return total / count
     ### END SOLUTION
 
 
