@@ -91,7 +91,6 @@ NAMED = [  # known mistakes in other words than the tables'
     ("confusion_matrix", repeated_pairs_once, "repeated pairs count once"),
     ("rollout", columns_divided, "without keepdim=True divides the columns"),
     ("parameter_groups", lambda m, d: [{"params": [*m.parameters()], "weight_decay": d}], "everything decays"),
-    ("attention_pool", lambda tokens, query: RIGHT["attention_pool"](tokens, query).squeeze(), "one image: squeeze"),
     ("mended_loss", lambda x, labels: -x.log_softmax(1)[range(len(x)), labels].mean(), "log_softmax does"),
     ("mended_loss", lambda x, labels: nn.NLLLoss()(nn.LogSoftmax(1)(x), labels), "log_softmax does"),
     ("rows_by_head", eight_heads, "number of heads is fixed.*your code stopped"),

@@ -1,30 +1,23 @@
 """Solutions of the exercises of lesson 06."""
 
-import math
+import math  # noqa: F401 - mistakes are written with it
 
-import torch  # noqa: F401 - mistakes are written with it
-import torch.nn.functional as F  # noqa: F401 - mistakes are written with it
+import torch
+import torch.nn.functional as F
 from torch import nn
 
 
-def top_k_accuracy(logits, labels, k):
-    """(B, C), (B,) -> the share of labels among the k largest logits of their row, from 0 to 1."""
+def explained(features, values, new_features, new_values):
+    """(B, D), (B,), (T, D), (T,) -> the share of the spread that a probe explains, up to 1."""
     ### BEGIN SOLUTION
-    best = logits.topk(k, dim=1).indices  # (B, k)
-    hits = best == labels[:, None]  # (B, k)
-    found = hits.any(dim=1)  # (B,)
-    return found.float().mean()
-    ### END SOLUTION
-
-
-def attention_pool(tokens, query):
-    """(B, 1+N, D), class token first, and (D,) -> (B, D), the patches' mean weighted by attention."""
-    ### BEGIN SOLUTION
-    patches = tokens[:, 1:]
-    root = math.sqrt(query.shape[0])
-    scores = patches @ query / root  # (B, N)
-    weights = scores.softmax(dim=1)  # (B, N)
-    return (weights[:, :, None] * patches).sum(dim=1)
+    z = F.pad(features, (0, 1), value=1.0)  # (B, D+1)
+    weights = torch.linalg.lstsq(z, values[:, None])[0]  # (D+1, 1)
+    new = F.pad(new_features, (0, 1), value=1.0)  # (T, D+1)
+    guess = (new @ weights)[:, 0]  # (T,)
+    error = (guess - new_values).square().mean()
+    mean = values.mean()
+    baseline = (mean - new_values).square().mean()
+    return 1 - error / baseline
     ### END SOLUTION
 
 
@@ -37,14 +30,6 @@ def mended_loss(logits, labels):
     log_p = shifted - log_sum  # (B, C)
     right = log_p.gather(1, labels[:, None])[:, 0]  # (B,)
     return -right.mean()
-    ### END SOLUTION
-
-
-def mean_pool(tokens):
-    """(B, 1+N, D), class token first -> (B, D)."""
-    ### BEGIN SOLUTION
-    patches = tokens[:, 1:]
-    return patches.mean(dim=1)
     ### END SOLUTION
 
 
