@@ -32,6 +32,8 @@ def shares(seed: int, digit: int, sets: Tensor) -> Tensor:
 class HowFew(PatchBoard):
     """Click patches to invite them, until the model is 90 % sure of the right digit. Fewer is better."""
 
+    wrap = 36
+
     def __init__(self, seed: int):
         self.seed, self.best = seed, {}  # your fewest patches, by digit
         self.pars = data.result("how_few")["seeds"].get(str(seed), {})
