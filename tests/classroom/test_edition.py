@@ -13,7 +13,7 @@ from vit_tutorial import checks
 
 from .conftest import LESSON
 
-POINTS = {"check-registers": 2, "check-warm-start": 3, "check-feature-map": 2}
+POINTS = {"check-vote": 2, "check-warm-start": 3, "check-feature-map": 2}
 
 
 def test_the_student_edition_shows_the_first_screen_before_a_cell_is_run(tmp_path):
