@@ -68,11 +68,11 @@ class HowFew(PatchBoard):
         return here * ink + (1 - here) * (0.62 + 0.25 * ink)
 
     def league(self) -> str:
-        """Your fewest, the machine's and the fewest of all sets, on the digits that you have won."""
+        """Your fewest, the machine's and the fewest of all sets that there are, on the digits that you have won."""
         won = sorted(self.best)
         lines = {"you": [self.best[n] for n in won]}
-        for name in ("machine", "all sets"):
-            lines[name] = [self.pars.get(str(n), {}).get(name, "–") for n in won]
+        for label, name in (("machine", "machine"), ("the least", "all sets")):
+            lines[label] = [self.pars.get(str(n), {}).get(name, "–") for n in won]
         rows = [f"{'fewest for a':14}" + "".join(f"{n:>4}" for n in won)]
         rows += [f"{name:14}" + "".join(f"{n:>4}" for n in counts) for name, counts in lines.items()]
         return "\n".join(rows) if won else ""
