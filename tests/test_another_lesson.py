@@ -34,7 +34,7 @@ def again(text: str) -> str:
     text = text.replace('figure1.here(\\"02\\")', f'figure1.here(\\"{NEXT}\\")')
     text = text.replace("ClsToken", "OneMoreToken").replace("MyOneMoreToken", "MyClsToken")
     text = text.replace('"02-', f'"{NEXT}-').replace("# 02 · ", f"# {NEXT} · ")
-    return text.replace("Lesson 02:", f"Lesson {NEXT}:")
+    return text.replace("Lesson 02:", f"Lesson {NEXT}:").replace("vt.OneMoreToken", "vt.ClsToken")
 
 
 def write(copy: Path, old: str, new: str) -> None:

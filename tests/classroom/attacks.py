@@ -28,8 +28,7 @@ def feature_map(*arguments):
                 return value.solution(*arguments)
 class MyWarmStart(checks.EXERCISES["warm_start"].solution):
     pass
-class RegisterTokens(importlib.import_module("vit_tutorial.checks.lessons.02.solutions").RegisterTokens):
-    pass"""
+vote = importlib.import_module("vit_tutorial.checks.lessons.02.solutions").vote"""
 READ = """
 import sys
 from pathlib import Path
@@ -37,7 +36,7 @@ class Found:
     for place in [{course!r}, *sys.path, "/root", "/home", "/work"]:
         for path in Path(place or ".").rglob("*02*/*solutions.py"):
             exec(compile(path.read_text(), str(path), "exec"), globals())
-# RegisterTokens MyWarmStart feature_map"""
+# vote MyWarmStart feature_map"""
 
 # what wants more than points
 WRITES = """
@@ -70,10 +69,8 @@ DIES = "import os\ndef feature_map(tokens, grid):\n    os._exit(0)"
 ENDLESS = "def feature_map(tokens, grid):\n    while True: pass"
 FORKS = """
 import os, time
-class RegisterTokens(nn.Module):
-    def __init__(self, *arguments):
-        super().__init__()
-        while True: os.fork()"""
+def vote(head, tokens):
+    while True: os.fork()"""
 HOG = """
 class MyWarmStart(nn.Module):
     def forward(self, tokens):

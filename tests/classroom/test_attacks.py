@@ -23,7 +23,7 @@ from .conftest import LESSON, marks, solved, words
 
 pytestmark = [pytest.mark.filterwarnings(f"ignore:{text}") for text in ("Object of type", "Non-unique cell id")]
 WALLS = pytest.mark.skipif(bool(sandbox.missing()), reason=f"only bubblewrap stops it, and {sandbox.missing()}")
-NAMES = ["register_tokens", "warm_start", "feature_map"]
+NAMES = ["vote", "warm_start", "feature_map"]
 FORMULA = '=HYPERLINK("x"),Müller'
 PWNED = "<script>document.title = 'PWNED'</script><img src=x onerror=\"document.title = 'PWNED'\">"
 EARNED = {
@@ -93,8 +93,8 @@ def graded(room, tmp_path_factory):
         "call": attacker(room, attacks.CALL, attacks.DIAGNOSE, attacks.LEVEL, attacks.NAMED, attacks.POISON),
         "borrowed": attacker(room, attacks.BORROWED),
         "forks": attacker(room, attacks.FORKS),
-        "dies": attacker(room, attacks.DIES, keep=["registers", "warm-start"]),
-        "endless": attacker(room, attacks.ENDLESS, attacks.HOG, keep=["registers"]),
+        "dies": attacker(room, attacks.DIES, keep=["vote", "warm-start"]),
+        "endless": attacker(room, attacks.ENDLESS, attacks.HOG, keep=["vote"]),
         "Ann Lee": solved(room),
         "Ann_Lee": stub,
         FORMULA + "_7_assignsubmission_file_": decorated(room),

@@ -33,7 +33,7 @@ def as_colab(lesson):
     return lesson
 
 
-NAMED = ("[cls, registers", "[registers, cls")
+NAMED = ("range(1, tokens.shape[1])", "range(tokens.shape[1])")
 TWICE = ("tokens[:, -h * w :]  # (B, K+h*w, D) -> (B, h*w, D)", "tokens[:, : h * w].flip(1)")
 
 
@@ -59,7 +59,7 @@ def graded(room):
         "cleo/homework.ipynb": read(room / "course" / "release" / LESSON / f"{LESSON}.ipynb"),
         "finn/finn.ipynb": solved(
             room,
-            ("cls, patches =", "while True: __import__('time').sleep(1)\n        cls, patches ="),
+            ("votes = []", "while True: __import__('time').sleep(1)\n    votes = []"),
             ("h, w = grid", "__import__('os')._exit(1)"),
         ),
         f"gina/{LESSON}.ipynb": read(room / "01_patchify.ipynb"),
@@ -128,7 +128,7 @@ def test_feedback_fetches_nothing_and_shows_formulas(graded):
 def test_feedback_names_the_mistakes_and_the_points(graded):
     said = {name: words(page(graded[0], name)) for name in ("Anna_A_77", "bert", "cleo", "finn")}
     one, *two = sentences()
-    assert f"RegisterTokens: {one}" in said["bert"] and "1 of 2 points" in said["bert"]
+    assert f"vote: {one}" in said["bert"] and "1 of 2 points" in said["bert"]
     assert f"feature_map: (1) {two[0]} (2) {two[1]}" in said["bert"] and "0.5 of 2 points" in said["bert"]
     assert (
         "nothing is written yet" in said["cleo"]
@@ -137,7 +137,7 @@ def test_feedback_names_the_mistakes_and_the_points(graded):
     assert not any("Traceback (most" in text for text in said.values())
     assert "Anna A: 7 of 7 points Exercise 1" in said["Anna_A_77"] and "Test cell" not in said["Anna_A_77"]
     assert "Exercise 3" in said["Anna_A_77"] and "From memory" not in said["Anna_A_77"]  # the exercises alone
-    assert "Check: check-registers" in said["Anna_A_77"] and "(Top)" not in said["Anna_A_77"]
+    assert "Check: check-vote" in said["Anna_A_77"] and "(Top)" not in said["Anna_A_77"]
 
 
 def test_a_right_answer_counts_wherever_it_is(graded):
@@ -173,8 +173,8 @@ def test_what_came_from_moodle_goes_back_to_it(graded):
 
 
 def sentences():
-    mistakes = [*checks.register_tokens.edits, *checks.feature_map.edits]
-    fitting = ("[registers, cls", "tokens[:, : h * w]", "tokens[:, -h * w :].flip(1)")
+    mistakes = [*checks.vote.edits, *checks.feature_map.edits]
+    fitting = ("range(tokens.shape[1])", "tokens[:, : h * w]", "tokens[:, -h * w :].flip(1)")
     return [next(e.sentence for e in mistakes if any(text in new for _, new in e.replacements)) for text in fitting]
 
 

@@ -13,7 +13,7 @@ from vit_tutorial import checks
 
 from .conftest import LESSON
 
-POINTS = {"check-registers": 2, "check-warm-start": 3, "check-feature-map": 2}
+POINTS = {"check-vote": 2, "check-warm-start": 3, "check-feature-map": 2}
 
 
 def test_the_student_edition_shows_the_first_screen_before_a_cell_is_run(tmp_path):
@@ -29,7 +29,7 @@ def test_the_student_edition(room, tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {"01_patchify.ipynb", f"{LESSON}.ipynb", "figure1.png"}
     given, original = read(tmp_path / f"{LESSON}.ipynb"), read(room / f"{LESSON}.ipynb")
     text = "\n".join(cell.source for cell in given.cells)
-    assert "SOLUTION" not in text and text.count("    raise NotImplementedError()") == 5
+    assert "SOLUTION" not in text and text.count("    raise NotImplementedError()") == 4
     assert not any(cell.get("outputs") for cell in given.cells)
     hidden = [c for c in original.cells if "jupyter" in c.metadata and not is_solution(c)]
     assert [is_solution(c) for c in given.cells if "jupyter" in c.metadata] == [False] * len(hidden)

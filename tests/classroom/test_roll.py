@@ -15,7 +15,7 @@ from classroom.lessons import Refused
 from .conftest import LESSON, marks, solved, words
 
 pytestmark = pytest.mark.filterwarnings("ignore:Object of type")  # nbgrader's, of its database
-EXERCISES = ("register_tokens", "warm_start", "feature_map")
+EXERCISES = ("vote", "warm_start", "feature_map")
 
 
 def verdicts(cells, *_):
@@ -39,7 +39,7 @@ def hand_ins(room, folder, *names):
     """The folder with a hand-in by each name; the lesson of those with a * is worse, with a ! the machine is busy."""
     for name in names:
         lesson, place = solved(room), folder / name.rstrip("*!")
-        (code,) = [cell for cell in lesson.cells if "class RegisterTokens" in cell.source]
+        (code,) = [cell for cell in lesson.cells if "def vote" in cell.source]
         code.source += "\n# WORSE" * name.endswith("*") + "\n# BUSY" * name.endswith("!")
         place.mkdir(parents=True)
         nbformat.write(lesson, place / "x.ipynb")

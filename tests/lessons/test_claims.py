@@ -7,7 +7,7 @@ import nbformat
 import torch
 
 from tools.lesson import LESSONS
-from vit_tutorial import ViT, checks, data
+from vit_tutorial import ViT, checks, data, interpret
 from vit_tutorial.weights import load
 
 
@@ -43,3 +43,13 @@ def test_lesson_13_torchrun_shows_the_reason_of_a_failure_and_what_all_processes
     assert space["torchrun"]("import os; print('rank', os.environ['RANK'])").split("\n") == ["rank 0", "rank 1"]
     said = space["torchrun"]("raise ValueError('too few pictures')", processes=1)
     assert "ValueError: too few pictures" in said and said.endswith("status 1")
+
+
+@torch.no_grad()
+def test_lesson_02_what_a_vote_of_the_patches_and_their_mean_read():
+    model = load(data.path("vit_mnist.safetensors"))
+    raw, labels = (part[:500] for part in data.mnist("test"))
+    tokens = interpret.token_features(model, data.normalise(raw))[6]
+    assert (checks.vote.solution(model.head, tokens) == labels).sum() == 446
+    mean = tokens[:, 1:].mean(dim=1, keepdim=True)
+    assert (model.head(mean).argmax(dim=1) == labels).sum() == 479

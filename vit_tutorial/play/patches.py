@@ -31,6 +31,7 @@ class PatchBoard(Still):
     choices, picked = (traitlets.Dict().tag(sync=True) for _ in range(2))
     actions, chosen, bars = (traitlets.List().tag(sync=True) for _ in range(3))
     picture, said, table = (traitlets.Unicode().tag(sync=True) for _ in range(3))
+    wrap = 42  # characters in a line above the still picture
 
     def __init__(self, grid: tuple[int, int], choices: dict[str, list], picked: dict, actions: list[str]):
         super().__init__(rows=grid[0], columns=grid[1], choices=choices, picked=picked, actions=actions)
@@ -91,7 +92,7 @@ class PatchBoard(Still):
         self.picture = f"data:image/png;base64,{b64encode(file.getvalue()).decode()}"
 
     def still(self) -> tuple[str, str]:
-        figure = plots.pictures([self._image], [fill(self.said, 42)], height=3.4)
+        figure = plots.pictures([self._image], [fill(self.said, self.wrap)], height=3.4)
         (axis,) = figure.axes
         height, width = self._image.shape[0] / self.rows, self._image.shape[1] / self.columns
         for n in range(self.rows * self.columns):

@@ -5,9 +5,12 @@ from einops import rearrange
 from torch import nn
 
 import vit_tutorial as vt
-from vit_tutorial import checks
 
-RegisterTokens = checks.EXERCISES["register_tokens"].solution
+
+def vote(head, tokens):
+    B, K, D = tokens.shape
+    said = head(tokens[:, 1:].reshape(-1, 1, D)).argmax(-1).reshape(B, K - 1)
+    return nn.functional.one_hot(said).sum(dim=1).argmax(dim=1)
 
 
 class Warm(nn.Module):
@@ -28,7 +31,7 @@ def feature_map(tokens, grid):
 
 RIGHT = {
     "cls_token": vt.ClsToken,
-    "register_tokens": RegisterTokens,
+    "vote": vote,
     "warm_start": Warm,
     "feature_map": feature_map,
 }

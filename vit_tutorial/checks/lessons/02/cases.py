@@ -1,23 +1,25 @@
 """What the exercises of lesson 02 are tried with, and what is asked of them."""
 
+from collections.abc import Callable
+
 import torch
 from torch import nn
 
 from ...engine import Exercise
 from ...observe import attempt, finite, numbers
-from .solutions import MyClsToken, MyWarmStart, RegisterTokens, feature_map
+from .solutions import MyClsToken, MyWarmStart, feature_map, vote
 
 
-def differ(module: nn.Module) -> dict[str, bool]:
-    """Registers must not start equal, nor equal after a norm, which subtracts each one's mean."""
-    spread = [p.flatten(0, -2)[:2] for p in module.parameters() if p.ndim and p[..., :1].numel() > 1]
-    equal = any(torch.equal(*rows) for rows in spread)
-    apart = [(rows - rows.mean(-1, keepdim=True)).diff(dim=0).abs().max() / rows.abs().max() for rows in spread]
-    return finite(module) | {
-        "the registers start equal: they get equal gradients and stay equal for ever. Start them at random.": not equal,
-        "the registers differ only by a constant, which a norm subtracts: to every block they are one register. "
-        "Start every number of theirs at random.": equal or not any(share <= 1e-5 for share in apart),
-    }
+def first(tokens: torch.Tensor) -> torch.Tensor:
+    """A head: the values of the first token that it is given, after a norm, are its logits."""
+    return nn.functional.layer_norm(tokens[:, 0], tokens.shape[-1:])
+
+
+def ask(answer: Callable, tokens: torch.Tensor) -> object:
+    """The digits as plain numbers: which dtype they come in is nobody's mistake."""
+    result = answer(first, tokens)
+    whole = isinstance(result, torch.Tensor) and not result.is_floating_point()
+    return result.long() if whole else result
 
 
 def batches(answer: type[nn.Module], *arguments: int) -> dict[str, bool]:
@@ -61,16 +63,18 @@ EXERCISES = {
         ],
         more=lambda answer: batches(answer, 4),
     ),
-    "register_tokens": Exercise(
-        RegisterTokens,
+    "vote": Exercise(
+        vote,
         [
-            ((3, 6), (numbers((2, 5, 6)),), (numbers((4, 3, 6), 1),)),
-            ((1, 4), (numbers((1, 2, 4)),)),
-            ((4, 8), (numbers((3, 9, 8)),)),
-            ((2, 5), (numbers((5, 5, 5)),)),
+            (2 * numbers((12, 8, 4)),),
+            (numbers((9, 3, 3), 1),),  # two votes: many ties
+            (numbers((1, 6, 5), 2),),
+            (numbers((7, 14, 6), 3).double(),),
+            (numbers((4, 5, 4), 4),),
         ],
-        start=differ,
-        more=lambda answer: batches(answer, 2, 4),
+        run=ask,
+        gradients=False,
+        words=lambda tokens: f"vote(head, tokens) with tokens of {tuple(tokens.shape)}",
     ),
     "warm_start": Exercise(
         MyWarmStart,
