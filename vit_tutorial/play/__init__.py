@@ -1,5 +1,5 @@
 """The games of the lessons: `from vit_tutorial.play import beat_the_map`. Each can be clicked, or played by calls."""
 
-from . import beat_the_map, golf, hunt, workshop
+from . import beat_the_map, envelope, golf, hunt, workshop
 
-__all__ = ["beat_the_map", "golf", "hunt", "workshop"]
+__all__ = ["beat_the_map", "envelope", "golf", "hunt", "workshop"]
