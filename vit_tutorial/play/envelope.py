@@ -75,7 +75,7 @@ class Envelope(Panel):
         self.machine = data.result("envelope")  # benchmarks/envelope.py
         self.step, self.seed, self.tries, self.opened = step, seed, [], []
         self.fields = {name: self.field(name, values) for name, values in FIELDS.items()}
-        self.moves = {"train": self.train, "open the envelope": self.open}
+        self.moves = {"train": self.train, "open the envelope": self.reveal}
         super().__init__(ipywidgets.HBox([*self.fields.values()]), buttons([*self.moves], self.do))
         self.tell(f"{self.task()} {MOST} tries are left.", self.draw(None))
 
@@ -114,7 +114,7 @@ class Envelope(Panel):
         with torch.random.fork_rng(devices=[]):
             model = self.learn(**how)
         self.tries.append(Try(how, model, read(model, *self.few)))
-        return self.tell(self.state(), self.draw(model))
+        return self.tell(self.standing(), self.draw(model))
 
     def learn(self, rate: float, shift: int, smoothing: float) -> ViT:
         """A new model after 200 steps with these settings, and the ten digits on the way."""
@@ -130,13 +130,13 @@ class Envelope(Panel):
             self.step(model, optimizer, moved(images[batch], shift), labels[batch], smoothing)
         return model
 
-    def state(self) -> str:
+    def standing(self) -> str:
         last, best = self.tries[-1], max(self.tries, key=lambda one: one.board)
         settings = ", ".join(f"{name} {value:g}" for name, value in best.how.items())
         said = f"Try {len(self.tries)} of {MOST} reads {last.board:.0f} % of the {BOARD} digits on the board."
         return f"{said} Your leader: try {self.tries.index(best) + 1}, {best.board:.0f} % ({settings}). {self.task()}"
 
-    def open(self) -> "Envelope":
+    def reveal(self) -> "Envelope":
         """Score the board's leader, and for the picture all other tries, on the 2,000 sealed digits."""
         if not self.tries:
             return self.tell("Make a try first.")
@@ -186,4 +186,6 @@ def play(step: Callable = our_step, seed: int = 0) -> Envelope:
     """
     if seed not in range(100):
         return Envelope(step, 0).tell(f"There is no seed {seed!r}: 0 to 99.")
+    if not callable(step):
+        return Envelope(our_step, seed).tell(f"A step is a function, the lesson's train_step: not {step!r}.")
     return Envelope(step, seed)
