@@ -159,7 +159,8 @@ class Envelope(Panel):
         said = predict(model, data.normalise(self.ten)).argmax(dim=1).tolist() if model else ["–"] * 10
         top.imshow(rearrange(self.ten, "n 1 h w -> h (n w)"), cmap="gray")
         top.set_xticks(range(14, 280, 28), said, fontsize=15)
-        top.set(yticks=[], title="ten digits, and what the last model takes them for", frame_on=False)
+        figure.suptitle(self.task(), fontsize=11)
+        top.set(yticks=[], xlabel="what the last model takes them for", frame_on=False)
         top.tick_params(length=0)
         for kind, label in enumerate(top.get_xticklabels()):
             label.set(color=plots.INK if said[kind] == kind else "#B0B0B0", weight="bold")
