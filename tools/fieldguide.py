@@ -24,8 +24,6 @@ says yes. A mistake can hide another: fix one, test it, and look again. This pag
 | --- | --- | --- | --- |
 """
 ROWS = [  # symptom, exercise, words of its mistake, test
-    ("the loss rests at its first value, and no parameter changes", "train_step", "nothing moves",
-     "compare a parameter before and after a step"),
     ("the steps grow, and the loss begins to jump", "train_step", "old gradients are never cleared",
      "the gradient of one batch, twice: is the second one larger?"),
     ("the loss rests above a floor, 1.46 for ten classes", "mended_loss", "a softmax acts on the logits",

@@ -34,7 +34,7 @@ def test_tries_go_to_the_board_and_the_envelope_opens_once():
     assert not torch.equal(first, second), "each try has random numbers of its own"
     said = game.do("open the envelope").said
     best = max(one.board for one in game.tries)
-    assert said.startswith(f"Your leader: {best:.0f} % on the board, ") and "wins: " in said or "You win" in said
+    assert said.startswith(f"Your leader: {best:.0f} % on the board, ") and "The machine wins: " in said
     opened = list(game.opened)
     assert game.do("train").said == "The envelope is open, and it opens once. No more tries." and len(game.tries) == 2
     assert game.do("open the envelope").opened == opened and game.said == said
@@ -72,7 +72,8 @@ def test_the_machines_game_is_the_stored_one_and_a_leaders_luck_stays_behind():
     assert len(RESULT["how"]) == len(board) == len(sealed) == 20
     assert envelope.play().beat() == sealed[board.index(max(board))]
     assert all(value in envelope.FIELDS[name] for how in RESULT["how"] for name, value in how.items())
-    assert RESULT["other_boards"]["leader"] > 3 and RESULT["other_boards"]["share"] > 0.9
+    others = RESULT["other_boards"]  # what the lesson says of them
+    assert round(others["leader"]) == 5 and others["share"] > 0.95
 
 
 @pytest.mark.parametrize(
@@ -81,7 +82,7 @@ def test_the_machines_game_is_the_stored_one_and_a_leaders_luck_stays_behind():
         (lambda game: game.do("jump"), "There is no button 'jump': train, open the envelope."),
         (lambda game: game.train(speed=1), "There is no field 'speed': rate, shift, smoothing."),
         (lambda game: game.train(shift=7), "There is no shift 7: 0, 1, 2, 3, 4."),
-        (lambda game: game.train(rate="fast"), "There is no rate 'fast': 0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1."),
+        (lambda game: game.train(rate=5), "There is no rate 5: 0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1."),
     ],
 )
 def test_a_wrong_call_is_one_sentence_and_changes_nothing(call, said):

@@ -144,8 +144,8 @@ class Envelope(Panel):
         board = [one.board for one in self.tries]
         mine, average = self.opened[board.index(max(board))], (sum(self.opened) - sum(board)) / len(board)
         won = "You win" if mine > self.beat() else "The machine wins"
-        said = f"Your leader: {max(board):.0f} % on the board, {mine:.1f} % in the envelope ({mine - max(board):+.1f}; all "
-        said += f"your tries {average:+.1f} on average). {won}: the machine's leader reads {self.beat():.1f} %."
+        said = f"Your leader: {max(board):.0f} % on the board, {mine:.1f} % in the envelope ({mine - max(board):+.1f}; "
+        said += f"all your tries {average:+.1f} on average). {won}: the machine's leader reads {self.beat():.1f} %."
         return self.tell(said, self.draw(None))
 
     def draw(self, model: ViT | None) -> bytes:
@@ -171,7 +171,8 @@ class Envelope(Panel):
             board.plot(leader + 1, scores[leader], "o", color=plots.SERIES[1], ms=11)
         board.axhline(self.beat(), color=plots.INK, lw=1, ls=":")
         board.text(20.4, self.beat() + 2, f"to beat in the envelope: {self.beat():.1f}", ha="right", fontsize=10)
-        board.set(xlim=(0.5, 20.5), ylim=(0, 100), xticks=range(1, 21), xlabel="try", ylabel="digits on the\nboard read, %")
+        board.set(xlim=(0.5, 20.5), ylim=(0, 100), xticks=range(1, 21), xlabel="try")
+        board.set_ylabel("digits on the\nboard read, %")
         return plots.png(figure)
 
 

@@ -5,7 +5,7 @@ import math
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import nn
 
 from ...engine import Exercise
 from ...observe import Unfit, fill, numbers
