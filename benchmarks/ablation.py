@@ -3,7 +3,7 @@
 One part of the model or of the recipe is taken away, everything else stays, three seeds each; nine for the whole, with
 which each of them is compared. The model of lesson 08 learns for three epochs from 50,000 digits of MNIST and is
 measured on the 10,000 others of the training set: its accuracy, how much more it claims than it gets right, and its
-loss in the last epoch. Lesson 08 shows the table. Stopped, it goes on where it was.
+loss in the last epoch. Lessons 05, 06 and 08 show rows of it. Stopped, it goes on where it was.
 """
 
 import argparse

@@ -2,7 +2,7 @@
 
 Lesson 08's model takes 80 steps of lesson 08's recipe, warm-up and decay included, at each of six rates with three
 seeds, and again without the warm-up. Written down: the loss on 1,000 validation digits. Then three of the rates go
-through two epochs, as lesson 08's run does: the accuracy on all 10,000. Lesson 08 shows it. Stopped, it goes on with
+through two epochs: the accuracy on all 10,000. Lesson 08 shows it. Stopped, it goes on with
 the next part.
 """
 

@@ -24,8 +24,8 @@ says yes. A mistake can hide another: fix one, test it, and look again. This pag
 | --- | --- | --- | --- |
 """
 ROWS = [  # symptom, exercise, words of its mistake, test
-    ("the loss rests at ln C, and falls at a tenth of the rate", "schedule", "there is no warm-up",
-     "a warm-up of a tenth of the steps"),
+    ("the steps grow, and the loss begins to jump", "train_step", "old gradients are never cleared",
+     "the gradient of one batch, twice: is the second one larger?"),
     ("the loss rests above a floor, 1.46 for ten classes", "mended_loss", "a softmax acts on the logits",
      "the loss of a perfect answer"),
     ("the answer depends on the other images of the batch", "attention", "over the batch, dim=0",
@@ -56,8 +56,6 @@ ROWS = [  # symptom, exercise, words of its mistake, test
      "hide all keys but one: the output is its value"),
     ("a batch of one runs, larger ones stop", "cls_token", "not expanded over the batch",
      "batches of 1, 2 and 3"),
-    ("the norms of class token and positions shrink", "parameter_groups", "class token and positions stand with",
-     "list the names in each group of the optimiser"),
     ("all keys of a file match, and the logits are wrong", "fuse", "q, k and v alternate from row to row",
      "the first module whose output differs"),
     ("a loaded model's vectors look plausible, and are not the library's", "mended_scores",

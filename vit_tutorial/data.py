@@ -115,7 +115,7 @@ def mnist(split: str) -> tuple[Tensor, Tensor]:
 def normalise(images: Tensor, mean: float = 0.1307, std: float = 0.3081) -> Tensor:
     """Pixels 0..255, uint8 -> float32 of mean 0 and deviation 1 over MNIST's training set.
 
-    Any shape. Weights go with the normalisation that they were trained with. Built in lesson 08.
+    Any shape. Weights go with the normalisation that they were trained with.
     """
     kind = images.dtype if isinstance(images, Tensor) else type(images).__name__
     if kind != torch.uint8:  # normalised already, perhaps

@@ -108,14 +108,11 @@ def sources(answer: Callable) -> Iterator[str]:
                         setattr(parent, name, node)
 
 
-SLOW = {"honest_temperature"}  # the other right answer tries 202 temperatures
-
-
 def base(exercise) -> Callable:
-    """The right answer to change: ours where the other has no definition of its own in a file, or takes long."""
+    """The right answer to change: ours where the other has no definition of its own in a file."""
     answer = RIGHT[exercise.name]
     code = getattr(getattr(answer, "forward", answer), "__code__", None)
-    own = exercise.name not in SLOW and code and code.co_name != "<lambda>" and Path(code.co_filename).is_file()
+    own = code and code.co_name != "<lambda>" and Path(code.co_filename).is_file()
     return answer if own and isinstance(answer, type) == exercise.is_class else exercise.solution
 
 

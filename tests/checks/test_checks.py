@@ -52,12 +52,6 @@ def one_norm(self):
     del self.norm1, self.norm2
 
 
-def repeated_pairs_once(labels, predictions, C):
-    matrix = torch.zeros(C, C, dtype=torch.int64)
-    matrix[labels, predictions] += 1
-    return matrix
-
-
 def columns_divided(maps):
     reached = torch.eye(maps.shape[-1])
     for layer in maps:
@@ -88,9 +82,7 @@ NAMED = [  # known mistakes in other words than the tables'
     ("encoder_block", subclass(vt.EncoderBlock, init=one_norm), "serves both sub-layers|`norm1`"),
     ("masked_attention", misspelled, "`masked_fill`"),
     ("head", subclass(vt.ClassificationHead, probabilities), "1.4612"),
-    ("confusion_matrix", repeated_pairs_once, "repeated pairs count once"),
     ("rollout", columns_divided, "without keepdim=True divides the columns"),
-    ("parameter_groups", lambda m, d: [{"params": [*m.parameters()], "weight_decay": d}], "everything decays"),
     ("mended_loss", lambda x, labels: -x.log_softmax(1)[range(len(x)), labels].mean(), "log_softmax does"),
     ("mended_loss", lambda x, labels: nn.NLLLoss()(nn.LogSoftmax(1)(x), labels), "log_softmax does"),
     ("rows_by_head", eight_heads, "number of heads is fixed.*your code stopped"),

@@ -18,7 +18,7 @@ from vit_tutorial.checks.predict import TABLES, near, plain, table
 SPACE = {"torch": torch, "nn": nn, "F": F, "math": math, "rearrange": rearrange, "vt": vt, "data": data}
 
 SLOW = ["leftmost", "same-mill", "final-norm-gone", "corner-patch", "centre-probe", "misread-ones"]
-SLOW += ["forgotten-norm", "clip-acts"]  # more than a second each
+SLOW += ["forgotten-norm"]  # more than a second each
 
 
 @pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.long] * (n in SLOW)) for n in table()])

@@ -11,14 +11,6 @@ from vit_tutorial import ViT, checks, data, interpret
 from vit_tutorial.weights import load
 
 
-def test_lesson_08_seven_rows_differ_and_one_is_better():
-    runs = data.result("ablation")["accuracy"]
-    far = {row: checks.gap_in_errors.solution(runs["all of it"], values) for row, values in runs.items()}
-    lost = {"no attention", "no positions", "no scaling", "scaled after the softmax", "no residual", "no MLP"}
-    assert {row for row in far if far[row] < -4} == lost
-    assert {row for row in far if far[row] > 4} == {"no shifts"}
-
-
 @torch.no_grad()
 def test_lesson_03_a_right_crop_reads_as_many_digits_as_its_bars_say():
     reader = load(data.path("vit_mnist.safetensors"))
