@@ -13,11 +13,11 @@ from .panel import Panel, buttons
 
 CUT = "B C (h P1) (w P2) -> B (h w) (C P1 P2)"  # the right one
 SECRETS = [  # each scrambles the cat so that only this pattern gives its right patches
-    "B C (h P1) (w P2) -> B (w h) (C P1 P2)",
-    "B C (h P1) (w P2) -> B (h w) (P1 P2 C)",
     "B C (P1 h) (w P2) -> B (h w) (C P1 P2)",
+    "B C (h P1) (w P2) -> B (h w) (P1 P2 C)",
+    "B C (h P1) (P2 w) -> B (w h) (C P1 P2)",
     "B C (h P1) (w P2) -> B (h w) (P2 P1 C)",
-    "B C (P1 h) (P2 w) -> B (w h) (C P1 P2)",
+    "B C (P1 h) (P2 w) -> B (w h) (C P2 P1)",
 ]
 LEVELS = [*map(str, range(1, len(SECRETS) + 2))]  # in the last one the cat is whole
 SIZES = {"h": 8, "w": 8, "C": 3, "P1": 4, "P2": 4}
@@ -93,15 +93,18 @@ class Unscramble(Panel):
         if not won:
             return self.tell(said + " Not yet.", self.picture(patches))
         self.solved[self.number] = min(len(self.tried), self.solved.get(self.number, len(self.tried)))
-        said += f" Solved! That makes {len(self.solved)} of {len(LEVELS)}, in {sum(self.solved.values())} tries."
+        said += f" Solved! That makes {len(self.solved)} of {len(LEVELS)}, with {sum(self.solved.values())} cuts."
         return self.tell(said, self.picture(patches))
 
     def picture(self, patches: Tensor | None = None) -> bytes:
         """The level's picture, and beside it what was cut, put together as if it were right."""
         given = scrambled(self.number)
-        cuts = patchify(given, 4) if patches is None else patches
-        shown = [given[0], unpatchify(cuts, 4, (8, 8))[0]]
-        return plots.png(plots.pictures(shown, [f"level {self.number}", "your patches, put together"], height=3))
+        shown, titles = [given[0]], [f"level {self.number}"]
+        if patches is not None:
+            kind, sure = opinion(patches)
+            shown += [unpatchify(patches, 4, (8, 8))[0]]
+            titles += [f"your patches: {kind}, {sure:.1%}"]
+        return plots.png(plots.pictures(shown, titles, height=3))
 
 
 def play() -> Unscramble:
