@@ -86,7 +86,7 @@ class Envelope(Panel):
         return ipywidgets.Dropdown(options=options, value=start, description=name, style=style, layout=layout)
 
     def task(self) -> str:
-        return f"Train the reader of the most digits in the envelope. To beat: {self.beat():.1f} %."
+        return f"Train the model that reads the most digits in the envelope. To beat: {self.beat():.1f} %."
 
     def beat(self) -> float:
         """What the machine's leader reads in the envelope."""

@@ -50,7 +50,7 @@ class HowFew(PatchBoard):
         if odds[digit] > GOAL:
             self.best[digit] = min(count, self.best.get(digit, 49))
             blank = (patchify(image[None], PATCH)[0, self.chosen] == image.min()).all(dim=1).sum().item()
-            self.said = f"{count} of 49 patches, {blank} of them without ink, and the model is {odds[digit]:.0%} sure "
+            self.said = f"{count} of 49 patches, {blank} of them without ink, and the model is {odds[digit]:.1%} sure "
             self.said += f"of the {digit}!"
         else:
             self.said = f"{count} of 49 patches: the model says {a(first)}, {odds[first]:.0%} sure. "
