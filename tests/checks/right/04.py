@@ -24,7 +24,7 @@ def cross_attention(attention, x, context, keep):
 
 def mended_windows(attention, x, grid, window):
     (B, _, D), (rows, columns) = x.shape, grid
-    tokens, out = x.view(B, rows, columns, D), torch.empty(B, rows, columns, D)
+    tokens, out = x.view(B, rows, columns, D), torch.zeros(B, rows, columns, D)
     for top in range(0, rows, window):
         for left in range(0, columns, window):
             inside = slice(top, top + window), slice(left, left + window)
