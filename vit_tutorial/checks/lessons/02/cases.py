@@ -74,7 +74,7 @@ EXERCISES = {
         ],
         run=ask,
         gradients=False,
-        words=lambda tokens: f"vote(head, tokens) with tokens of {tuple(tokens.shape)}",
+        words=lambda tokens: f"(head, tokens) with tokens of {tuple(tokens.shape)}",
     ),
     "warm_start": Exercise(
         MyWarmStart,
