@@ -3,6 +3,7 @@
 from . import (
     beat_the_map,
     blindfold,
+    clinic,
     clocks,
     envelope,
     golf,
@@ -17,6 +18,7 @@ from . import (
 __all__ = [
     "beat_the_map",
     "blindfold",
+    "clinic",
     "clocks",
     "envelope",
     "golf",

@@ -121,6 +121,6 @@ class PlaceBoard(Still):
                 back, ink = LOOKS[state]
                 box = plots.plt.Rectangle((x - 0.46, -y - 0.9), 0.92, 0.8, facecolor=back, edgecolor=plots.SLATE)
                 axis.add_patch(box)
-                label = f"{name.removeprefix(f'{head} ')}\n{words}".strip()
+                label = "\n".join(fill(part, 17) for part in (name.removeprefix(f"{head} "), words)).strip()
                 axis.text(x, -y - 0.5, label, ha="center", va="center", color=ink, fontsize=9)
         return b64encode(plots.png(figure)).decode(), f"A board of {len(self.places)} places. {self.said}"

@@ -1,0 +1,153 @@
+"""Lesson 14's game: by calls, every patient, and clicked in a real JupyterLab."""
+
+import ast
+import itertools
+import os
+
+import nbformat
+import pytest
+
+from tests.widgets.browser import run_cell
+from tools.lesson import LESSONS
+from vit_tutorial import data
+from vit_tutorial.play import clinic
+
+NEEDED = ("learn", "by_heart", "eval_mode", "same_twice", "passes_on", "reached", "order_matters", "as_pytorch")
+NEEDED += ("first_patch", "noticed", "can_rise", "trains")
+IMPORTS = """\
+import copy
+from collections.abc import Iterator
+from contextlib import contextmanager
+import torch
+import torch.nn.functional as F
+from torch import nn
+from vit_tutorial import data
+from vit_tutorial.play import clinic
+raw, labels = data.mnist("train")
+images = data.normalise(raw)
+"""
+
+
+def of_the_page() -> str:
+    """The page's tests and their prices, without what comes before them."""
+    parts = []
+    for cell in nbformat.read(LESSONS[14], as_version=4).cells:
+        for node in ast.parse(cell.source).body if cell.cell_type == "code" else []:
+            targets = getattr(node, "targets", [])
+            name = getattr(node, "name", "") or "".join(map(ast.unparse, targets))
+            if name in (*NEEDED, "TESTS"):
+                parts.append(ast.unparse(node))
+    assert len(parts) == len(NEEDED) + 1
+    return IMPORTS + "\n".join(parts)
+
+
+CELLS = [of_the_page(), "game = clinic.play(6, TESTS)\ngame", "print('read back:', game.coins, len(game.guilty))"]
+CHEAP = ["parameters", "the loss can rise", "the same twice", "silent, passes on", "first patch", "order matters"]
+SAYS = dict(zip(CHEAP[1:], ("softmax before the loss", "dropout in eval", "shortcut after the norm"), strict=False))
+SAYS |= {"first patch": "patches by reshape", "order matters": "heads merged in place"}
+VECTORS = {"no final norm": 2, "one position for all": 16, "class token not learned": 1}
+
+
+@pytest.fixture(scope="module")
+def tests():
+    space: dict = {}
+    exec(CELLS[0], space)
+    return space["TESTS"]
+
+
+def patient(tests, *ill):
+    game = clinic.play(1, tests)
+    game.guilty = dict.fromkeys(ill, "it was put there")
+    return game
+
+
+def cure(game):
+    """The cheap tests first, then by elimination: never more than par."""
+    suspects, many = {"softmax over the images", "scaled by the root of D"}, len(game.guilty)
+    found = []
+    for name in CHEAP:
+        if len(found) < many and game.look(name).state(name) == "differs":
+            if name != "parameters":
+                found.append(SAYS[name])
+                continue
+            missing = (72_074 - int(game.tiles[name][1].split(",")[0])) // 64
+            for few in range(1, 4):
+                for chosen in itertools.combinations(VECTORS, few):
+                    if sum(VECTORS[one] for one in chosen) == missing:
+                        found += chosen
+    if many - len(found) == 1:
+        leaks = game.look("image 0 reaches").state("image 0 reaches") == "differs"
+        found.append("softmax over the images" if leaks else "scaled by the root of D")
+    return game.accuse(*(found if many == len(found) else {*found} | suspects))
+
+
+def test_eight_coins_suffice_for_every_patient(tests):
+    most, tried = 0, 0
+    for many in (1, 2, 3):
+        for ill in itertools.combinations(clinic.MISTAKES, many):
+            game = cure(patient(tests, *ill))
+            assert not game.guilty, (ill, game.said)
+            most, tried = max(most, game.coins), tried + 1
+    assert most == clinic.PAR == 8 and tried == 10 + 45 + 120
+
+
+def test_a_right_model_differs_nowhere_and_training_shows_none_of_these(tests):
+    for name in tests:
+        if name != "200 steps":
+            assert not patient(tests).probe(name)[0], name
+    hardly = ["no final norm", "shortcut after the norm", "heads merged in place", "patches by reshape"]
+    assert not any(patient(tests, one).probe("200 steps")[0] for one in hardly)
+    silent = [one for one in clinic.MISTAKES if not patient(tests, one).probe("one batch")[0]]
+    assert len(silent) == 9
+
+
+def test_a_mistake_that_hid_another_and_the_pages_chance_stays(tests):
+    import torch
+
+    torch.manual_seed(4)
+    before = torch.get_rng_state()
+    game = patient(tests, "one position for all", "heads merged in place").look("swap noticed", "order matters")
+    assert torch.equal(before, torch.get_rng_state())
+    assert game.state("swap noticed") == "equal" and game.coins == 3
+    game.accuse("heads merged in place")
+    assert game.tiles == {"heads merged in place": ["mended", "found"]}, "all tests are to be made again"
+    assert game.look("swap noticed").state("swap noticed") == "differs" and game.coins == 5
+
+
+def test_a_wrong_call_is_one_sentence_and_costs_nothing(tests):
+    game = clinic.play(3, tests)
+    assert game.look("order").said.startswith("There is no 'order' here. Names like it are ") and game.coins == 0
+    assert game.accuse("parameters").said.startswith("There is no 'parameters' here.") and game.coins == 0
+    innocent = next(name for name in clinic.MISTAKES if name not in game.guilty)
+    assert game.accuse(innocent).coins == 3 and game.look("200 steps", "200 steps").coins == 23
+    for wrong in ("5", 1.0, None, True):
+        with pytest.raises(ValueError, match="seed: expected an int, got"):
+            clinic.play(wrong, tests)
+
+
+def test_a_seed_is_the_same_patient_again(tests):
+    assert clinic.play(3, tests).guilty == clinic.play(3, tests).guilty != clinic.play(4, tests).guilty
+    assert {len(clinic.play(seed, tests).guilty) for seed in range(20)} == {1, 2, 3}
+    assert len(data.result("debug")["alone"]) == 1 + 1 + len(clinic.MISTAKES)
+
+
+def test_without_a_browser_it_is_a_picture_with_words(tests):
+    bundle, metadata = clinic.play(3, tests).look("parameters")._repr_mimebundle_()
+    assert bundle["text/plain"] == metadata["image/png"]["alt"] and bundle["image/png"]
+    assert bundle["text/plain"].startswith("A board of 11 places. parameters: ")
+
+
+def test_it_is_played_with_a_mouse(page):
+    run_cell(page, 0)
+    run_cell(page, 1)
+    board = page.locator(".place-board")
+    board.wait_for()
+    said = "document.querySelector('.place-board p').textContent"
+    assert board.locator(".tile").count() == 21 and "Par is 8 coins." in board.locator("p").inner_text()
+    board.get_by_role("button", name="the same twice").click()
+    page.wait_for_function(f"{said}.includes('You have paid 1 coin.')")
+    board.get_by_role("button", name="no final norm").click()
+    page.wait_for_function(f"/no final norm/.test({said})")
+    if folder := os.environ.get("PLAY_SCREENSHOT"):
+        page.screenshot(path=folder)
+    assert "read back:" in run_cell(page, 2).inner_text()
