@@ -2,7 +2,7 @@
 
 import functools
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from typing import ClassVar
 
 import torch
@@ -39,7 +39,7 @@ def part(exercise: str, chosen: frozenset[str]) -> type[nn.Module]:
     return found.of(source)
 
 
-def model_with(chosen: set[str]) -> nn.Module:
+def model_with(chosen: Set[str]) -> nn.Module:
     """Lesson 14's model with some of the mistakes: 16 patches of a digit, 64 features, two blocks of four heads."""
     names = ("reader", "attention", "block", "tokens")
     reader, attention, block, tokens = (part(f"digit_{name}", frozenset(chosen)) for name in names)
@@ -47,7 +47,8 @@ def model_with(chosen: set[str]) -> nn.Module:
     return reader(tokens(7, 16, 64), nn.Sequential(*blocks), 64, 10)
 
 
-def answer(test: Callable, chosen: set[str]) -> str:
+@functools.cache
+def answer(test: Callable, chosen: frozenset[str]) -> str:
     """What a test says of a new model with these mistakes; the page's random numbers stay as they are."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
@@ -70,7 +71,7 @@ class Clinic(PlaceBoard):
         self.said = f"Patient {seed} has {len(ill)} of the {len(MISTAKES)} mistakes below. Par is {coins(PAR)}."
 
     def probe(self, name: str) -> tuple[bool, str]:
-        got, right = (answer(self.tests[name], ill) for ill in ({*self.guilty}, set()))
+        got, right = (answer(self.tests[name], ill) for ill in (frozenset(self.guilty), frozenset()))
         return got != right, got if got == right else f"{got}, not {right}"
 
     def mend(self, name: str) -> None:
