@@ -26,8 +26,6 @@ FAULTY = {  # by check: the name under which the page shows the faulty code
     "shifted_views": "random_views",
     "mended_compare": "compare",
     "mended_run": "his_run",
-    "digit_block": "Block",
-    "digit_attention": "Attention",
     "digit_tokens": "Tokens",
     "mended_scores": "their_scores",
 }

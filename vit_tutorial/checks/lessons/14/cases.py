@@ -46,12 +46,12 @@ READERS = [  # tokens, blocks, embed_dim, classes; images (B, C, H, W)
 HIS_FORWARD = """\
     def forward(self, x):
         B, N, D = x.shape
-        qkv = self.qkv(x).reshape(B, N, 3, self.num_heads, D // self.num_heads)
-        q, k, v = qkv.permute(2, 0, 3, 1, 4)  # three of (B, h, N, d)
-        scores = q @ k.mT / math.sqrt(D)
-        self.A = scores.softmax(dim=0)  # kept, to look at
-        mixed = self.A @ v
-        return self.out(mixed.reshape(B, N, D))
+        qkv = self.qkv(x).reshape(B, N, 3, self.num_heads, D // self.num_heads)  # 10
+        q, k, v = qkv.permute(2, 0, 3, 1, 4)  # 11: three of (B, h, N, d)
+        scores = q @ k.mT / math.sqrt(D)  # 12
+        self.A = scores.softmax(dim=0)  # 13
+        mixed = self.A @ v  # 14: (B, h, N, d)
+        return self.out(mixed.reshape(B, N, D))  # 15
 """
 
 
