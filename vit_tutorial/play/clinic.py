@@ -56,7 +56,7 @@ def answer(test: Callable, chosen: frozenset[str]) -> str:
 
 
 class Clinic(PlaceBoard):
-    """A look makes a test of `tests`, {name: (coins, function of a model)}, and compares with a right model's answer."""
+    """A look makes one of `tests`, {name: (coins, function of a model)}, and compares with a right model's answer."""
 
     best: ClassVar[dict[str, int]] = {}
 
