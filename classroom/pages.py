@@ -106,12 +106,6 @@ def prepared(path: Path, notebook: NotebookNode, stems: list[str]) -> NotebookNo
             said = "Proof" if "proof" in tags else "Our solution" if is_solution(cell) else "Code"
             cell.metadata.tags = [*tags, "hide-input"]
             cell.metadata.mystnb = {"code_prompt_show": said, "code_prompt_hide": said}
-        for output in cell.outputs:
-            if "text/markdown" in output.get("data", {}):  # the field guide
-                words = {
-                    "text/markdown": LESSON.sub(lambda link: to(*link.groups(), stems), output.data["text/markdown"])
-                }
-                output.data = NotebookNode(words)
         for number, output in enumerate([*filter(is_figure, cell.outputs)]):
             if not (words := output.metadata.get("image/png", {}).get("alt")):
                 raise Refused(f"{path.stem}: the picture of cell {cell.id} has no words")

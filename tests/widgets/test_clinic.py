@@ -13,7 +13,7 @@ from vit_tutorial import data
 from vit_tutorial.play import clinic
 
 NEEDED = ("learn", "by_heart", "eval_mode", "same_twice", "passes_on", "reached", "order_matters", "as_pytorch")
-NEEDED += ("first_patch", "noticed", "can_rise", "trains", "(digit, order)", "squares", "squares", "TESTS")
+NEEDED += ("first_patch", "noticed", "first_loss", "reads", "(digit, order)", "squares", "squares", "TESTS")
 IMPORTS = """\
 import copy
 from collections.abc import Iterator
