@@ -2,9 +2,9 @@
 
 One work races itself, as A, B and "A again", for 2,000 rounds on a machine that is as busy as one with two more
 programs than it has cores; where it isn't, we start some that only count. Every 64 rounds are then a race of their own,
-in which B's seconds are divided by 1.2. The bars and verdicts of the 31 races go to data/results/rule.json, and how
-many losses the same rounds give in random order; the seconds of all rounds to benchmarks/results/rounds.json. Three
-minutes.
+in which B's seconds are divided by 1.2. The bars and verdicts of the 31 races go to data/results/rule.json, with the
+verdicts without that gain, and those of the same rounds in random order; the seconds of all rounds go to
+benchmarks/results/rounds.json. Three minutes.
 
     uv run python -m benchmarks.rule --record   # measure, too; otherwise the stored rounds are judged again
 """
@@ -65,14 +65,15 @@ def main() -> None:
         record()
     stored = json.loads((RESULTS / "rounds.json").read_text())
     rounds = [*zip(*(stored["seconds"][name] for name in ("A", "B", "A again")), strict=True)]
-    found, chance, shuffled = races(rounds), random.Random(0), []
+    found, none = races(rounds), Counter(race["verdict"] for race in races(rounds, gain=1.0))
+    chance, shuffled = random.Random(0), []
     for _ in range(100):
         chance.shuffle(rounds)
         shuffled += races(rounds)
     tally, mixed = (Counter(race["verdict"] for race in all_of) for all_of in (found, shuffled))
     about = {"machine": stored["machine"], "load": stored["load"], "rounds": WINDOW, "gain": GAIN}
-    store("rule", about | {"tally": tally, "races": found, "in random order, of 3,100": mixed})
-    print(tally, mixed)
+    store("rule", about | {"tally": tally, "without a gain": none, "races": found, "in random order, of 3,100": mixed})
+    print(tally, none, mixed)
 
 
 if __name__ == "__main__":

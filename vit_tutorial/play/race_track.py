@@ -58,7 +58,7 @@ class RaceTrack(Panel):
         self.par = data.result("race_track")["par"]  # benchmarks/race_track.py
         names = [*self.track]
         self.old, self.new = (ipywidgets.Dropdown(options=names, description=d) for d in ("old", "new"))
-        self.old.value, self.new.value = names[0], names[-1]
+        self.old.value, self.new.value = names[:2]
         moves = {"race": self.race, "disturb": self.disturb}
         super().__init__(ipywidgets.HBox([self.old, self.new]), buttons([*moves], lambda move: moves[move]()))
         self.tell(f"Choose two versions and let them race. {self.task()}", draw({}, *names[:2], "no race yet", self.par))
@@ -89,14 +89,12 @@ class RaceTrack(Panel):
 
     def disturb(self, old: str | None = None, new: str | None = None, rounds: int = 4 * CHUNK) -> "RaceTrack":
         """A race while four other programs work for three seconds."""
-        others = disturb()
-        self.race(old, new, rounds)
-        for other in others:
-            other.wait()
-        return self
+        return self.race(old, new, rounds, disturbed=True)
 
     @torch.no_grad()
-    def race(self, old: str | None = None, new: str | None = None, rounds: int = 4 * CHUNK) -> "RaceTrack":
+    def race(
+        self, old: str | None = None, new: str | None = None, rounds: int = 4 * CHUNK, disturbed: bool = False
+    ) -> "RaceTrack":
         """Race two versions for so many rounds; without names those of the two fields."""
         old, new = old or self.old.value, new or self.new.value
         for name in (old, new):
@@ -104,7 +102,7 @@ class RaceTrack(Panel):
                 return self.tell(f"There is no version {name!r}: {', '.join(self.track)}.")
         if old == new or not isinstance(rounds, int) or not 8 <= rounds <= 400:
             return self.tell("Two different versions race for 8 to 400 rounds.")
-        images, works = self.digits[:BATCH], {}
+        others, images, works = disturb() if disturbed else [], self.digits[:BATCH], {}
         for name, version in {old: self.track[old], new: self.track[new], f"{old} again": self.track[old]}.items():
             works[name] = lambda version=version: version(images)
         times, lamp = {name: [] for name in works}, "…"
@@ -112,6 +110,8 @@ class RaceTrack(Panel):
             for name, spent in race(works, min(CHUNK, rounds - len(times[old]))).items():
                 times[name] += spent
             self.tell(f"{old} against {new}, round {len(times[old])} of {rounds}", draw(times, old, new, lamp, self.par))
+        for other in others:
+            other.wait()
         lamp, (low, middle, high) = judge(times, old, new).rsplit(": ", 1)[1], ratio(times[old], times[new])
         answers = [self.track[name](self.digits).argmax(dim=-1) for name in (old, new)]
         kept, needed = int((answers[0] == answers[1]).sum()), KEEP * len(self.digits)
