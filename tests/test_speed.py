@@ -63,9 +63,8 @@ def test_more_rounds_make_the_interval_a_smaller_part_of_them():
         (0.8, 1.0, "a gain, seen"),
         (1.2, 1.0, "a loss, seen"),
         (1.0, 1.0, "no difference seen"),
-        (0.8, 0.9, "a gain, seen"),
-        (0.92, 0.9, "no difference seen"),  # the old one again has gained as much
-        (1.2, 1.3, "no difference seen"),
+        (0.985, 0.99, "no difference seen"),  # its interval is above 1, and the old one's own as well as far
+        (0.8, 0.9, "no verdict, because A differs from itself"),
     ],
 )
 def test_a_gain_is_seen_only_if_it_is_more_than_the_old_ones_own(new, again, verdict):

@@ -69,14 +69,13 @@ def ratio(ours: list[float], theirs: list[float]) -> tuple[float, float, float]:
 def judge(times: Mapping[str, list[float]], old: str, new: str) -> str:
     """What a race says of `new` beside `old`, which also ran as "OLD again": a line for each, and the verdict.
 
-    A gain is seen if the interval of `new` lies above 1, and above that of the old one again; a loss if below both.
+    A gain is seen if the interval of `new` lies above 1 and above that of the old one again, which must hold 1; a loss
+    is seen if it lies below both.
     """
     again, gain = ratio(times[old], times[f"{old} again"]), ratio(times[old], times[new])
-    verdict = "no difference seen"
-    if gain[0] > max(1, again[2]):
-        verdict = "a gain, seen"
-    elif gain[2] < min(1, again[0]):
-        verdict = "a loss, seen"
+    verdict = "a gain, seen" if gain[0] > again[2] else "a loss, seen" if gain[2] < again[0] else "no difference seen"
+    if not again[0] <= 1 <= again[2]:
+        verdict = f"no verdict, because {old} differs from itself"
     rows = {f"{old} again": again, new: gain}
     lines = [
         f"{name:{max(map(len, rows))}} {middle:.2f} times as fast, {low:.3f} to {high:.3f}"
