@@ -89,7 +89,10 @@ def test_a_disturbed_race_runs_other_programs_that_end(paced, monkeypatch):
         (lambda game: game.race("loop", "SDPA", rounds=3), "Two different versions race for 8 to 400 rounds."),
         (lambda game: game.disturb("flash"), "There is no version 'flash': loop, SDPA."),
         (lambda game: game.enter(3), "A version is a function from digits to logits, not 3."),
-        (lambda game: game.enter(lambda x: x), "<lambda> gives (32, 1, 28, 28) for 32 digits; expected logits, (32, 10)."),
+        (
+            lambda game: game.enter(lambda x: x),
+            "<lambda> gives (32, 1, 28, 28) for 32 digits; expected logits, (32, 10).",
+        ),
         (lambda game: game.enter(lambda x: None), "<lambda> gives NoneType for 32 digits; expected logits, (32, 10)."),
         (lambda game: game.enter(lambda x: 1 / 0), "<lambda> stops with ZeroDivisionError: division by zero"),
     ],
@@ -106,7 +109,7 @@ def test_the_score_to_beat_is_a_version_that_keeps_990_answers():
     digits = data.normalise(data.mnist("test")[0][:1000])
     kept = script.dragster(model, digits, stored["patches"]).argmax(dim=1) == model(digits).argmax(dim=1)
     assert kept.sum() >= 990 and stored["par"] == round(stored["times as fast"]["dragster"][1], 1)
-    low, middle, high = stored["times as fast"]["SDPA again"]
+    low, _, high = stored["times as fast"]["SDPA again"]
     assert low <= 1 <= high < stored["times as fast"]["dragster"][0]
     torch.testing.assert_close(script.dragster(model, digits[:9], 49), model(digits[:9]), atol=1e-4, rtol=1e-4)
 

@@ -61,7 +61,8 @@ class RaceTrack(Panel):
         self.old.value, self.new.value = names[:2]
         moves = {"race": self.race, "disturb": self.disturb}
         super().__init__(ipywidgets.HBox([self.old, self.new]), buttons([*moves], lambda move: moves[move]()))
-        self.tell(f"Choose two versions and let them race. {self.task()}", draw({}, *names[:2], "no race yet", self.par))
+        screen = draw({}, *names[:2], "no race yet", self.par)
+        self.tell(f"Choose two versions and let them race. {self.task()}", screen)
 
     def task(self) -> str:
         keep = f"{KEEP * len(self.digits):,.0f} of {REFERENCE}'s {len(self.digits):,} answers"
@@ -109,7 +110,8 @@ class RaceTrack(Panel):
         while len(times[old]) < rounds:
             for name, spent in race(works, min(CHUNK, rounds - len(times[old]))).items():
                 times[name] += spent
-            self.tell(f"{old} against {new}, round {len(times[old])} of {rounds}", draw(times, old, new, lamp, self.par))
+            said = f"{old} against {new}, round {len(times[old])} of {rounds}"
+            self.tell(said, draw(times, old, new, lamp, self.par))
         for other in others:
             other.wait()
         lamp, (low, middle, high) = judge(times, old, new).rsplit(": ", 1)[1], ratio(times[old], times[new])
@@ -120,7 +122,8 @@ class RaceTrack(Panel):
         if old == REFERENCE and lamp == "a gain, seen" and kept >= needed:
             self.board[new] = max(round(middle, 2), self.board.get(new, 0))
         best = max(self.board.values(), default=0)
-        said += f"Your best: {best:.2f}. " * bool(best) + f"Score to beat: {self.par:.1f}." + " Beaten!" * (best > self.par)
+        said += f"Your best: {best:.2f}. " * bool(best) + f"Score to beat: {self.par:.1f}."
+        said += " Beaten!" * (best > self.par)
         return self.tell(said, draw(times, old, new, lamp, self.par))
 
 
