@@ -127,9 +127,9 @@ def test_it_is_played_with_mouse_and_keys(page):
     page.get_by_role("button", name="race").click()
     page.wait_for_function(said.replace("WORDS", "times as fast as loop"))
     run_cell(page, 1)
+    page.wait_for_function(said.replace("WORDS", "mine is at the start"))
     page.get_by_role("button", name="disturb").first.focus()
     page.keyboard.press("Enter")
-    page.wait_for_function(said.replace("WORDS", "mine is at the start"))
     page.wait_for_function(said.replace("WORDS", "Beaten!"))
     assert "read back: ['mine'] ['loop', 'SDPA', 'mine']" in run_cell(page, 2).inner_text()
     if folder := os.environ.get("PLAY_SCREENSHOT"):
