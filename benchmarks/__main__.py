@@ -18,7 +18,7 @@ from pathlib import Path
 from . import page
 
 HERE = Path(__file__).parent
-ALL = ["start", "speed", "ladder", "rule", "training", "mnist", "mnist_minute", "planner"]
+ALL = ["start", "speed", "ladder", "rule", "mnist", "mnist_minute", "planner"]
 
 
 def main() -> int:

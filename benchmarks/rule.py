@@ -1,30 +1,29 @@
-"""How often lesson 12's rule sees a gain that is there, and one that is not: python -m benchmarks.rule
+"""How often lesson 12's rule sees a gain of 20 % on a busy machine: python -m benchmarks.rule
 
-One work races itself twice over, as A, B and "A again", on a machine that is as busy as one with two more programs than
-it has cores; where it isn't, we start some that only count. Every window of 16, 64 or 400 rounds is then a race of its
-own, in which B is made faster by a known factor. Three rules judge each: the middle half of all rounds apart from that
-of *A again* (the lesson's rule of old), the median's interval apart from that of *A again*, and the median's interval
-without 1, where that of *A again* holds it (the rule today). The shares go to data/results/rule.json, the seconds of
-all rounds to benchmarks/results/rounds.json; beside them the shares that made-up noise gives. Three minutes.
+One work races itself, as A, B and "A again", for 2,000 rounds on a machine that is as busy as one with two more
+programs than it has cores; where it isn't, we start some that only count. Every 64 rounds are then a race of their own,
+in which B's seconds are divided by 1.2. The bars and verdicts of the 31 races go to data/results/rule.json, with the
+verdicts without that gain, and those of the same rounds in random order; the seconds of all rounds go to
+benchmarks/results/rounds.json. Three minutes.
+
+    uv run python -m benchmarks.rule --record   # measure, too; otherwise the stored rounds are judged again
 """
 
+import argparse
+import json
 import multiprocessing
 import os
 import random
-import statistics
-from collections.abc import Callable
+from collections import Counter
 
 import torch
 
 from vit_tutorial import MultiHeadAttention, speed
 
 from .ladder import build
-from .machine import RESULTS, machine, quartiles, store
+from .machine import RESULTS, machine, store
 
-ROUNDS, WINDOWS, GAINS = 2000, (16, 64, 400), (1.0, 1.04, 1.2)
-APART = 4  # windows start so many in one length: more of them, though neighbours share rounds
-Triple = tuple[float, float, float]
-ONE = (1.0, 1.0, 1.0)
+ROUNDS, WINDOW, GAIN = 2000, 64, 1.2
 
 
 def busy() -> None:
@@ -32,8 +31,9 @@ def busy() -> None:
         pass
 
 
-def recorded(others: int) -> dict[str, list[float]]:
+def record() -> None:
     """Seconds of all rounds beside so many busy processes: A, B and A again are one work."""
+    others = max(0, (os.cpu_count() or 1) + 2 - round(os.getloadavg()[0]))
     model, image = build(MultiHeadAttention, "cpu"), torch.randn(1, 3, 32, 32)
     helpers = [multiprocessing.get_context("spawn").Process(target=busy, daemon=True) for _ in range(others)]
     for helper in helpers:
@@ -42,56 +42,38 @@ def recorded(others: int) -> dict[str, list[float]]:
         times = speed.race(dict.fromkeys(("A", "B", "A again"), lambda: model(image)), ROUNDS)
     for helper in helpers:
         helper.terminate()
-    return {name: [round(s, 7) for s in spent] for name, spent in times.items()}
+    seconds = {name: [round(s, 7) for s in spent] for name, spent in times.items()}
+    store("rounds", {"machine": machine("cpu"), "load": round(os.getloadavg()[0], 1), "seconds": seconds}, RESULTS)
 
 
-def made_up(rounds: int, gain: float, races: int = 1000) -> float:
-    """How often today's rule sees it where a timing scatters by 10 % and every tenth is hit, as in lesson 12."""
-    chance = random.Random(0)
-
-    def timing(work: float) -> float:
-        hit = chance.uniform(0, 2) if chance.random() < 0.1 else 0
-        return work * (1 + abs(chance.gauss(0, 0.1)) + hit)
-
-    rule = RULES["interval without 1"]
-    raced = ([[timing(work) for _ in range(rounds)] for work in (1, 1 / gain, 1)] for _ in range(races))
-    return statistics.mean(rule(*times) for times in raced)
-
-
-def apart(new: Triple, again: Triple) -> bool:
-    return new[0] > again[2] or new[2] < again[0]
-
-
-RULES: dict[str, Callable[[list[float], list[float], list[float]], bool]] = {
-    "middle halves apart": lambda a, b, again: apart(quartiles(a, b), quartiles(a, again)),
-    "intervals apart": lambda a, b, again: apart(speed.ratio(a, b), speed.ratio(a, again)),
-    "interval without 1": lambda a, b, again: apart(speed.ratio(a, b), ONE) and not apart(speed.ratio(a, again), ONE),
-}
-
-
-def shares(times: dict[str, list[float]]) -> list[dict]:
-    """How often each rule sees a difference in windows of so many rounds, where B is faster by a factor."""
-    rows = []
-    for n in WINDOWS:
-        starts = range(0, ROUNDS - n + 1, n // APART)
-        windows = [[times[name][i : i + n] for name in ("A", "B", "A again")] for i in starts]
-        for gain in GAINS:
-            won = [(a, [s / gain for s in b], again) for a, b, again in windows]
-            seen = {name: round(statistics.mean(rule(*window) for window in won), 4) for name, rule in RULES.items()}
-            rows.append({"rounds": n, "gain": gain, "windows": len(won), "seen": seen})
-            print(rows[-1], flush=True)
-    return rows
+def races(rounds: list[tuple[float, ...]], gain: float = GAIN) -> list[dict]:
+    """The verdict of each 64 rounds (A, B, A again), and the bar of B: its interval's ends around the median."""
+    found = []
+    for start in range(0, len(rounds) - WINDOW + 1, WINDOW):
+        a, b, again = (list(seconds) for seconds in zip(*rounds[start : start + WINDOW], strict=True))
+        times = {"A": a, "B": [s / gain for s in b], "A again": again}
+        verdict = speed.judge(times, "A", "B").rsplit(": ", 1)[1]
+        found.append({"verdict": verdict, "bar": [round(x, 4) for x in speed.ratio(a, times["B"])]})
+    return found
 
 
 def main() -> None:
-    torch.set_num_threads(1)
-    wanted = (os.cpu_count() or 1) + 2
-    times = recorded(max(0, wanted - round(os.getloadavg()[0])))
-    about = {"machine": machine("cpu"), "load": round(os.getloadavg()[0], 1)}
-    store("rounds", about | {"seconds": times}, RESULTS)
-    scatter = [round(edge, 3) for edge in quartiles(times["A"], times["B"])]
-    made = {str(gain): {str(n): made_up(n, gain) for n in WINDOWS} for gain in GAINS}
-    store("rule", about | {"quartiles of B": scatter, "rows": shares(times), "made up": made})
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--record", action="store_true", help="race the 2,000 rounds")
+    if parser.parse_args().record or not (RESULTS / "rounds.json").exists():
+        torch.set_num_threads(1)
+        record()
+    stored = json.loads((RESULTS / "rounds.json").read_text())
+    rounds = [*zip(*(stored["seconds"][name] for name in ("A", "B", "A again")), strict=True)]
+    found, none = races(rounds), Counter(race["verdict"] for race in races(rounds, gain=1.0))
+    chance, shuffled = random.Random(0), []
+    for _ in range(100):
+        chance.shuffle(rounds)
+        shuffled += races(rounds)
+    tally, mixed = (Counter(race["verdict"] for race in all_of) for all_of in (found, shuffled))
+    about = {"machine": stored["machine"], "load": stored["load"], "rounds": WINDOW, "gain": GAIN}
+    store("rule", about | {"tally": tally, "without a gain": none, "races": found, "in random order, of 3,100": mixed})
+    print(tally, none, mixed)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Lesson 12: what work costs in seconds and in memory, and how fast this machine could be."""
+"""Lesson 12: a stopwatch, and what a model costs in seconds, multiplications and memory."""
 
 import functools
 import itertools
@@ -10,12 +10,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
-from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
-from torch.utils.flop_counter import FlopCounterMode
 
 from .vit import ViTConfig
 
@@ -70,11 +67,15 @@ def ratio(ours: list[float], theirs: list[float]) -> tuple[float, float, float]:
 
 
 def judge(times: Mapping[str, list[float]], old: str, new: str) -> str:
-    """What a race says of `new` beside `old`, which also ran as "OLD again": a line for each, and the verdict."""
+    """What a race says of `new` beside `old`, which also ran as "OLD again": a line for each, and the verdict.
+
+    A gain is seen if the interval of `new` lies above 1 and above that of the old one again, which must hold 1; a loss
+    is seen if it lies below both.
+    """
     again, gain = ratio(times[old], times[f"{old} again"]), ratio(times[old], times[new])
-    verdict = "a gain, seen" if gain[0] > 1 else "a loss, seen" if gain[2] < 1 else "no difference seen"
+    verdict = "a gain, seen" if gain[0] > again[2] else "a loss, seen" if gain[2] < again[0] else "no difference seen"
     if not again[0] <= 1 <= again[2]:
-        verdict = f"no verdict, because {old} differs from itself: race again"
+        verdict = f"no verdict, because {old} differs from itself"
     rows = {f"{old} again": again, new: gain}
     lines = [
         f"{name:{max(map(len, rows))}} {middle:.2f} times as fast, {low:.3f} to {high:.3f}"
@@ -93,42 +94,6 @@ def repeat(work: Callable[[], object], calls: int) -> Callable[[], None]:
     return run
 
 
-def matmul_rate(m, k, n, dtype=torch.float32, device="cpu", rounds=10, calls=1) -> float:
-    """FLOP per second of a product of (m, k) and (k, n), as in a layer: the best of `rounds`.
-
-    The product takes 2 m k n operations: a multiplication and an addition for each term of each sum. A GPU needs a
-    large one, and several `calls` before it is waited for.
-    """
-    a, b = (torch.randn(rows, k, device=device, dtype=dtype) for rows in (m, n))
-    product = repeat(lambda: F.linear(a, b), calls)
-    return calls * 2 * m * k * n / min(race({"product": product}, rounds)["product"])
-
-
-def memory_rate(device="cpu", rounds=10, calls=1) -> float:
-    """Bytes per second that this machine reads and writes: the best of `rounds` copies of 256 MiB."""
-    source = torch.ones(2**26, device=device)
-    target = torch.empty_like(source)
-    copies = repeat(lambda: target.copy_(source), calls)
-    return calls * 2 * source.nbytes / min(race({"copies": copies}, rounds)["copies"])
-
-
-def prices(device="cpu") -> dict[str, float]:
-    """Seconds of a call, a view, a byte that is read or written, an operation in float32 and one in bfloat16."""
-    calls, side, numbers = (20, 8192, 2**27) if device == "cuda" else (1, 512, 2**24)
-    one, source = torch.zeros(1, device=device), torch.ones(numbers, device=device)
-    target, square = torch.empty_like(source), torch.randn(side, side, device=device)
-    half = square.bfloat16()
-    works = {  # how many calls, views, bytes or operations one work has, and the work
-        "call": (1000, repeat(lambda: one + 1, 1000)),
-        "view": (1000, repeat(lambda: one[:1], 1000)),
-        "byte": (calls * 2 * source.nbytes, repeat(lambda: target.copy_(source), calls)),
-        "operation": (calls * 2 * side**3, repeat(lambda: F.linear(square, square), calls)),
-        "bfloat16": (calls * 2 * side**3, repeat(lambda: F.linear(half, half), calls)),
-    }
-    times = race({name: work for name, (_, work) in works.items()}, rounds=8)
-    return {name: statistics.median(times[name]) / number for name, (number, _) in works.items()}
-
-
 def count_macs(config: ViTConfig) -> int:
     """Multiply-adds of one image's forward pass, attention products included."""
     if hasattr(config, "num_registers"):  # lesson 15's config has parts that are not counted here
@@ -138,40 +103,6 @@ def count_macs(config: ViTConfig) -> int:
     block = N * (4 * D * D + 2 * D * M) + 2 * N * N * D
     head = (D * R if R else 0) + (R or D) * config.num_classes
     return patch + config.depth * block + head
-
-
-class Counted(TorchDispatchMode):
-    """Counts the calls inside it that compute, those that only make a view, and the bytes that are read and written."""
-
-    def __init__(self):
-        super().__init__()
-        self.calls = self.views = self.bytes = 0
-
-    def __torch_dispatch__(self, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
-        result = func(*args, **(kwargs or {}))
-        if func.is_view or func.overloadpacket.__name__ == "_unsafe_view":
-            self.views += 1
-        else:
-            self.calls += 1
-            self.bytes += sum(leaf.nbytes for leaf in tree_leaves((args, kwargs, result)) if isinstance(leaf, Tensor))
-        return result
-
-
-def count(work: Callable[[], object], images=1, kind="operation") -> dict[str, float]:
-    """What an image has to pay for in `work()`: calls, views, bytes, and operations, under the name of their kind."""
-    with Counted() as counted:
-        work()
-    with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as flops:  # some PyTorch can't count a fused one
-        work()
-    found = {"call": counted.calls, "view": counted.views, "byte": counted.bytes, kind: flops.get_total_flops()}
-    return {name: n / images for name, n in found.items()}
-
-
-def bill(counted: Mapping[str, float], charged: Mapping[str, float]) -> tuple[float, float, float]:
-    """Milliseconds that an image pays for calls, for bytes and for operations."""
-    paid = {name: 1e3 * n * charged[name] for name, n in counted.items()}
-    calls, moved = paid.pop("call") + paid.pop("view"), paid.pop("byte")
-    return calls, moved, sum(paid.values())
 
 
 class PeakMemory(TorchDispatchMode):

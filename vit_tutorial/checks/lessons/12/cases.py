@@ -1,7 +1,9 @@
-"""A pretend GPU for lesson 12's bug hunt, and cases for its exercises."""
+"""Pretend machines for lesson 12's race and its bug hunt, and cases for its exercises."""
 
+import time
 from collections.abc import Callable
 from typing import NamedTuple
+from unittest import mock
 
 import torch
 from torch import Tensor
@@ -11,7 +13,7 @@ from torch.utils._pytree import tree_leaves
 from ....speed import PeakMemory
 from ...engine import Exercise
 from ...observe import Unfit
-from .solutions import attention_in_pieces, attention_intensity, mended_compare
+from .solutions import attention_in_pieces, mended_compare, my_race
 
 PAUSE = 20  # seconds
 
@@ -102,6 +104,44 @@ RACES = [
 ]
 
 
+class Pace(NamedTuple):
+    """The machine under a race, as a learner reads it in a message."""
+
+    slower: float
+
+    def __repr__(self) -> str:
+        return "a steady machine" if self.slower == 1 else f"works that take {self.slower:g} times as long each time"
+
+
+def by_a_pretend_clock(answer: Callable, works: dict[str, Seconds], rounds: int, machine: Pace) -> torch.Tensor:
+    """The seconds of a race, (works, rounds), where `time.perf_counter` shows a pretend machine's time."""
+    gpu = PretendGPU(machine.slower, first=7.0, pause=None)
+
+    def waited_for(name: str, cost: float) -> Callable[[], None]:
+        launch = gpu.work(name, cost)
+        return lambda: (launch(), gpu.wait())[1]
+
+    with mock.patch.object(time, "perf_counter", gpu.clock):
+        found = answer({name: waited_for(name, cost) for name, cost in works.items()}, rounds)
+    if not isinstance(found, dict) or [*found] != [*works]:
+        raise Unfit(f"a dict is expected with a list for each name, {', '.join(works)}; this is {found!r:.60}.")
+    if not gpu.pieces:
+        raise Unfit("no work is called: `seconds(works[name])` calls one and returns its seconds.")
+    if not gpu.read:
+        raise Unfit("the seconds come from another clock: `seconds(works[name])` has the page's.")
+    if any(not isinstance(spent, list) for spent in found.values()) or len({*map(len, found.values())}) > 1:
+        raise Unfit("each name needs a list of its own, with one number for each round.")
+    return torch.tensor([*found.values()], dtype=torch.float64)
+
+
+ON_A_PRETEND_CLOCK = [
+    ({"A": Seconds(1), "B": Seconds(1)}, 4, Pace(1.02)),
+    ({"A": Seconds(2), "B": Seconds(1)}, 5, Pace(1.0)),
+    ({"old": Seconds(1), "new": Seconds(1.5), "old again": Seconds(1)}, 6, Pace(1.05)),
+    ({"C": Seconds(0.5), "A": Seconds(3)}, 7, Pace(0.97)),
+]
+
+
 class Names(TorchDispatchMode):
     """Which functions of PyTorch are called, and the sizes of all axes that come out of them."""
 
@@ -156,14 +196,8 @@ PIECES = [
 ]
 
 
-SIZES = [(2, 3, 4, 4, False), (2, 3, 4, 4, True), (197, 197, 64, 4, False), (197, 197, 64, 2, True)]
-
-
-SIZES += [(1, 50, 16, 2, False), (7, 1025, 32, 8, True), (1000, 10, 48, 2, False)]
-
-
 EXERCISES = {
-    "attention_intensity": Exercise(attention_intensity, SIZES),
+    "race": Exercise(my_race, ON_A_PRETEND_CLOCK, run=by_a_pretend_clock),
     "mended_compare": Exercise(mended_compare, RACES, run=on_a_pretend_gpu, more=calls),
     "attention_in_pieces": Exercise(attention_in_pieces, PIECES, gradients=False, more=in_pieces),
 }

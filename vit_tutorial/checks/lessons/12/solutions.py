@@ -5,21 +5,20 @@ import statistics
 
 import torch
 
+from ....speed import seconds
 
-def attention_intensity(queries, keys, d, itemsize, fused):
-    """FLOP per byte of softmax(q kᵀ/√d) v, one head: q (queries, d), k, v (keys, d) -> a number."""
+
+def my_race(works, rounds=16):
+    """Seconds of each work in each round: {name: function} -> {name: list of `rounds` numbers}."""
     ### BEGIN SOLUTION
-    scores = queries * keys
-    operations = 2 * scores * d
-    operations = operations + 2 * scores * d
-    numbers = queries * d
-    numbers = numbers + 2 * keys * d
-    numbers = numbers + d * queries
-    if not fused:
-        passes = 4
-        numbers = numbers + passes * scores
-    moved = numbers * itemsize
-    return operations / moved
+    names, times = list(works), {name: [] for name in works}
+    for i in range(-1, rounds):
+        turned = i % 2 == 1
+        for name in reversed(names) if turned else names:
+            spent = seconds(works[name])
+            if i >= 0:
+                times[name].append(spent)
+    return times
     ### END SOLUTION
 
 
