@@ -2,7 +2,9 @@
 
 from collections.abc import Callable
 
+import numpy as np
 import torch
+from matplotlib.colors import to_rgb
 from torch import Tensor
 
 from .. import data, plots
@@ -34,7 +36,7 @@ def scores(of_box: Callable, side: int, positions: str, query: tuple[int, int]) 
 
 def frame(picture: Tensor, place: tuple[int, int], patch: int, colour: str) -> None:
     """Around one patch of (3, H, W), in place."""
-    red_green_blue = torch.tensor(plots.plt.matplotlib.colors.to_rgb(colour))[:, None, None]
+    red_green_blue = torch.tensor(to_rgb(colour))[:, None, None]
     top, left = (n * patch for n in place)
     inner = picture[:, top + 3 : top + patch - 3, left + 3 : left + patch - 3].clone()
     picture[:, top : top + patch, left : left + patch] = red_green_blue
@@ -44,13 +46,11 @@ def frame(picture: Tensor, place: tuple[int, int], patch: int, colour: str) -> N
 class Drag(PatchBoard):
     """Click or drag to move the query. In a round the map is covered: click where it's brightest, then uncover."""
 
-    wrap = 58
-
     def __init__(self, of_box: Callable):
         self.of_box, self.query, self.round, self.off = of_box, LEARNED[0], 0, []
         choices = {"side": [6, 12, 18, 24], "positions": ["box", "count"]}
-        cat = torch.tensor(list(data.photo("cat").convert("L").resize((PIXELS, PIXELS)).getdata()))
-        self.cat = (cat / 255).reshape(1, PIXELS, PIXELS).expand(3, -1, -1)
+        cat = np.asarray(data.photo("cat").convert("L").resize((PIXELS, PIXELS))) / 255
+        self.cat = torch.tensor(cat, dtype=torch.float32).expand(3, -1, -1)
         super().__init__((6, 6), choices, {"side": 6, "positions": "box"}, ACTIONS)
         self.pixels, self.drags = 432, True
         self.show()
