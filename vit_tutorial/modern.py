@@ -54,12 +54,8 @@ MORE_KNOWN = {"pool": ("cls", "mean", "map"), "position": ("learned", "sincos2d"
 MORE_KNOWN |= {"coordinates": ("box", "index"), "gelu": ("exact", "tanh", "quick")}
 
 
-def rope_angles(grid: tuple[int, int], d: int, theta: float = 100.0, device: torch.device | None = None) -> Tensor:
-    """The angles of all patches, row by row, for a head of width d: (rows * columns, d/2), radians, float32.
-
-    The picture is a box from -1 to 1, and a step of 1 a full turn of the fastest pair. The first half of the pairs
-    rotates with the row, the second with the column.
-    """
+def rope_angles(grid: tuple[int, int], d: int, theta: float = 100.0, device=None) -> Tensor:
+    """The patches' angles in a box, row by row, for heads of width d: (rows * columns, d/2)."""
     counts = [torch.arange(n, dtype=torch.float32, device=device) for n in grid]
     y, x = (2 * torch.pi * (2 * (n + 0.5) / len(n) - 1) for n in counts)  # centres of patches
     frequency = 1 / theta ** (torch.arange(d // 4, device=device) / (d // 4))  # (d/4,)
@@ -85,16 +81,12 @@ def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
 
 
 class ModernAttention(MultiHeadAttention):
-    """Attention whose queries and keys are normed, then rotated: (B, N, D) -> (B, N, D).
-
-    A layer that rotates needs `rotation`, (2, N, d/2), the cosines and sines of `token_angles`.
-    """
+    """Attention that norms queries and keys, and rotates them by cosines and sines: (B, N, D) -> (B, N, D)."""
 
     def __init__(self, config: ModernConfig):
         super().__init__(config.embed_dim, config.num_heads, config.attention_dropout)
         d = config.embed_dim // config.num_heads
-        norms = (nn.LayerNorm(d) if config.qk_norm else nn.Identity() for _ in "qk")
-        self.q_norm, self.k_norm = norms
+        self.q_norm, self.k_norm = (nn.LayerNorm(d) if config.qk_norm else nn.Identity() for _ in "qk")
         self.rotates = "rope" in config.position
 
     def project(self, x: Tensor, rotation: Tensor | None = None) -> Tensor:
