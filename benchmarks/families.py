@@ -1,17 +1,14 @@
-"""Do the ViTs of today give the same numbers in our model? python -m benchmarks.families
+"""The files of today's families for lesson 15: python -m benchmarks.families
 
-DINOv2, DINOv3, SigLIP, CLIP, EVA-02 and others as transformers and timm build them, small, with random numbers in every
-parameter: the largest difference of tokens and pooled vector, as a share of the largest, in float64 and in float32.
-Lesson 15 shows the table. Four more, tinier, are written to data/families as transformers writes its files, and beside
-them what it makes of two images.
+Four tiny models with random numbers, as transformers writes its files, and what it makes of two images, go to
+data/families. DINOv2, DINOv3, SigLIP, CLIP, EVA-02 and others are built here, too, as transformers and timm build them:
+tests/weights/test_families.py compares them with our model.
 """
 
-import copy
 import os
 import tempfile
-import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import timm
@@ -20,11 +17,10 @@ import transformers
 from einops import rearrange
 from torch import Tensor, nn
 
-from vit_tutorial import data, files, weights
-from vit_tutorial.modern import ModernViT, build
-from vit_tutorial.weights.loading import load_foreign
+from vit_tutorial import data, files
+from vit_tutorial.modern import ModernViT
 
-from .machine import enter, machine, store
+from .machine import enter
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")  # nothing is fetched
 D, HEADS, DEPTH, INNER, PATCH, SIDE = 48, 4, 3, 80, 7, 28  # heads are 12 wide, so that a quarter is 3
@@ -130,32 +126,10 @@ def of_timm() -> Iterator[Family]:
         yield Family("timm", name, model, timm_output, {"num_heads": HEADS} | unseen, "DINOv3" in name)
 
 
-def ours(family: Family, **changes) -> ModernViT:
-    """Our model with a family's weights, by the config that they show and what they cannot show."""
-    with warnings.catch_warnings(action="ignore"):  # positions that registers have not, say
-        model = build(replace(weights.infer_config(family.state), **family.unseen | changes)).double().eval()
-        load_foreign(model, family.state, family.library)
-    return model
-
-
 def tokens_of(model: ModernViT, images: Tensor) -> Tensor:
     """What the library gives as tokens: normed, but where a norm comes after the mean."""
     tokens = model.encode(images)
     return tokens if model.config.norm_last else model.head.norm(tokens)
-
-
-@torch.no_grad()
-def differences(family: Family, size: tuple[int, int]) -> dict[str, float]:
-    """The largest difference in each precision, as a share of the largest number."""
-    images = torch.randn(2, 3, *size, generator=torch.Generator().manual_seed(5), dtype=torch.double)
-    found = {}
-    for dtype in (torch.float64, torch.float32):
-        theirs = family.model if dtype == torch.float64 else copy.deepcopy(family.model).float()
-        model = ours(family).to(dtype)
-        x = images.to(dtype)
-        pairs = zip(family.run(theirs, x), (tokens_of(model, x), model(x)), strict=True)
-        found[str(dtype)[6:]] = max(((a - b).abs().max() / a.abs().max()).item() for a, b in pairs)
-    return found
 
 
 @torch.no_grad()
@@ -187,16 +161,5 @@ def ship() -> None:
     enter("families/outputs.safetensors")
 
 
-def main() -> None:
-    ship()
-    rows = []
-    for family in [*of_transformers(), *of_timm()]:
-        for size in [(SIDE, SIDE), (SIDE, SIDE + 2 * PATCH)][: 1 + family.any_size]:
-            row = {"library": family.library, "family": family.name, "size": size, **differences(family, size)}
-            rows.append(row)
-            print(*row.values())
-    store("families", machine("cpu", "timm", "transformers") | {"rows": rows})
-
-
 if __name__ == "__main__":
-    main()
+    ship()

@@ -1,16 +1,16 @@
 """What is visible on small models of what has changed since 2020? python -m benchmarks.today [FOLDER] [--device cuda]
 
-Positions: small ViTs, alike but for them, learn digits at 28x28 and photos at 32x32 and then see larger pictures.
-LayerScale: twelve blocks with and without it, at two rates. QK-norm: the largest score, with and without it. Rotations:
-what a trained model reads if other features are paired.
+Positions: small ViTs, alike but for them, learn digits at 28x28 and photos at 32x32 and then see larger pictures. At
+the size that was learned, a fixed table of counted patches is one of patches in a box, too, so one trained model is
+asked twice. Rotations: what a trained model reads if other features are paired.
 FOLDER holds CIFAR-10's strips (benchmarks/cifar10_data.py reads them), or some of them; without it there are digits
-only. Lesson 15 shows the results, three seeds each. Written for a GPU: several runs at a time.
+only. Lesson 15 shows the results, three seeds each. Written for a GPU: several runs at a time. `--only` repeats some
+kinds of positions, or the rotations, and keeps what the others found.
 """
 
 import argparse
 import itertools
 import multiprocessing
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -28,17 +28,15 @@ from .machine import machine, store
 
 DIGITS = ModernConfig(28, 4, 1, 10, 64, 3, 4, 128, pool="mean")
 PHOTOS = ModernConfig(32, 4, 3, 10, 128, 6, 4, 256, pool="mean")
-INDEX = {"position": "rope", "coordinates": "index"}
 POSITIONS = {
     "learned table, resized": {},
-    "sin-cos table, computed": {"position": "sincos2d"},
+    "sin-cos table, counted": {"position": "sincos2d"},
     "none": {},
     "rotary, box": {"position": "rope"},
-    "rotary, indices, theta 100": INDEX,
-    "rotary, indices, theta 10,000": INDEX | {"theta": 1e4},
+    "rotary, counted": {"position": "rope", "coordinates": "index"},
 }
+FIXED = "sin-cos table, counted"
 SEEDS, BATCH, STEPS = 3, 256, {"digits": 900, "photos": 3500}
-DEEP = {"none": None, "from 1e-5": 1e-5, "from 0.1": 0.1}
 
 
 def pictures(kind: str, folder: Path) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -89,15 +87,26 @@ def accuracy(model: ModernViT, images: Tensor, labels: Tensor) -> float:
     return right.item() / len(labels)
 
 
-def larger(model: ModernViT, name: str, size: int) -> ModernViT:
-    """The model for larger pictures; a learned table is resized as timm does it."""
+def in_the_box(side: int, embed_dim: int, trained: int) -> Tensor:
+    """`sincos2d` of places that needn't be whole: a picture of any size spans those of `trained` patches a side."""
+    place = (torch.arange(side, dtype=torch.float32) + 0.5) * trained / side - 0.5
+    y, x = torch.meshgrid(place, place, indexing="ij")
+    frequency = 10000.0 ** -torch.linspace(0, 1, embed_dim // 4)
+    x, y = (one.reshape(-1, 1) * frequency for one in (x, y))
+    return torch.cat([x.sin(), x.cos(), y.sin(), y.cos()], dim=1)
+
+
+def larger(model: ModernViT, size: int, box: bool) -> ModernViT:
+    """The model for larger pictures; a learned table is resized as timm does it, a fixed one is computed."""
     config = replace(model.config, image_size=size)
     other, state = ModernViT(config).to(next(model.parameters()).device), model.state_dict()
     if config.position == "learned":
         table = resize_positions(state["position_embedding.embedding"], model.config.grid, config.grid, "timm", 0)
         state = state | {"position_embedding.embedding": table}
     elif config.position == "sincos2d":
-        state = state | {"position_embedding.embedding": sincos2d(config.grid, config.embed_dim)[None]}
+        boxed = in_the_box(config.grid[0], config.embed_dim, model.config.grid[0])
+        table = boxed if box else sincos2d(config.grid, config.embed_dim)
+        state = state | {"position_embedding.embedding": table[None]}
     other.load_state_dict(state)
     return other
 
@@ -106,13 +115,7 @@ def enlarged(images: Tensor, size: int) -> Tensor:
     return F.interpolate(images, size=(size, size), mode="bilinear", antialias=True)
 
 
-def in_the_middle(images: Tensor, size: int) -> Tensor:
-    """On a larger canvas of the first pixel's brightness: the background of digits."""
-    edge = (size - images.shape[-1]) // 2
-    return F.pad(images, (edge,) * 4, value=images[0, 0, 0, 0].item())
-
-
-def positions(kind: str, name: str, seed: int, device: str, folder: Path) -> dict:
+def positions(kind: str, name: str, seed: int, device: str, folder: Path) -> list[dict]:
     """Train with one kind of positions, and read pictures of several sizes."""
     images, labels, tests, answers = (part.to(device) for part in pictures(kind, folder))
     torch.manual_seed(seed)
@@ -120,50 +123,13 @@ def positions(kind: str, name: str, seed: int, device: str, folder: Path) -> dic
     if name == "none":
         model.position_embedding.embedding.requires_grad_(False).zero_()
     learn(model, images, labels, kind, 2e-3, STEPS[kind], seed)
-    side = model.config.size[0]
-    ways: dict[str, tuple[Callable, int]] = {"as trained": (enlarged, side)}
-    if kind == "digits":
-        ways["digit in the middle"] = in_the_middle, 40
-    ways |= {"enlarged": (enlarged, 40 if kind == "digits" else 48), "enlarged twice": (enlarged, side * 2)}
-    found = {}
-    for way, (change, size) in ways.items():
-        found[way] = accuracy(larger(model, name, size), change(tests, size), answers)
-    return {"what": kind, "positions": name, "seed": seed, "accuracy": found}
-
-
-def deep(start: str, rate: float, seed: int, device: str, folder: Path) -> dict:
-    """Twelve blocks on digits, with LayerScale from `start`."""
-    images, labels, tests, answers = (part.to(device) for part in pictures("digits", folder))
-    torch.manual_seed(seed)
-    model = ModernViT(replace(DIGITS, depth=12, layer_scale=DEEP[start])).to(device)
-    learn(model, images, labels, "digits", rate, 300, seed)
-    return {
-        "what": "LayerScale",
-        "start": start,
-        "rate": rate,
-        "seed": seed,
-        "accuracy": accuracy(model, tests, answers),
-    }
-
-
-def scores(normed: bool, rate: float, seed: int, device: str, folder: Path) -> dict:
-    """The largest score of a head after training, with and without QK-norm, and the accuracy."""
-    images, labels, tests, answers = (part.to(device) for part in pictures("digits", folder))
-    torch.manual_seed(seed)
-    model = ModernViT(replace(DIGITS, qk_norm=normed)).to(device)
-    learn(model, images, labels, "digits", rate, STEPS["digits"], seed)
-    largest = []
-    for block in model.encoder.blocks:
-        hook = block.attention.register_forward_pre_hook(
-            lambda layer, inputs: largest.append(
-                (layer.project(inputs[0])[0] @ layer.project(inputs[0])[1].mT).abs().max().item()
-                / (DIGITS.embed_dim // DIGITS.num_heads) ** 0.5
-            )
-        )
-        accuracy(model, tests[:500], answers[:500])
-        hook.remove()
-    found = accuracy(model, tests, answers)
-    return {"what": "QK-norm", "normed": normed, "rate": rate, "seed": seed, "largest": max(largest), "accuracy": found}
+    side, rows = model.config.size[0], []
+    ways = {"as trained": side, "enlarged": 40 if kind == "digits" else 48, "enlarged twice": side * 2}
+    for box in (False, True) if name == FIXED and kind == "digits" else (False,):
+        found = {way: accuracy(larger(model, size, box), enlarged(tests, size), answers) for way, size in ways.items()}
+        what = name.replace("counted", "box") if box else name
+        rows.append({"what": kind, "positions": what, "seed": seed, "accuracy": found})
+    return rows
 
 
 class Neighbours(ModernAttention):
@@ -177,35 +143,27 @@ class Neighbours(ModernAttention):
         return torch.stack([*rotated, v])
 
 
-class Swapped(ModernAttention):
-    """The first half of the pairs rotates with the column, the second with the row."""
-
-    def project(self, x: Tensor, rotation: Tensor) -> Tensor:
-        return super().project(x, rotation.roll(rotation.shape[-1] // 2, -1))
-
-
-def rotations(seed: int, device: str, folder: Path) -> dict:
-    """What a trained model reads if its queries and keys are rotated otherwise than in training."""
+def rotations(seed: int, device: str, folder: Path) -> list[dict]:
+    """What a trained model reads if neighbouring features rotate together, unlike in training."""
     images, labels, tests, answers = (part.to(device) for part in pictures("digits", folder))
     torch.manual_seed(seed)
     model = ModernViT(replace(DIGITS, position="rope")).to(device)
     learn(model, images, labels, "digits", 2e-3, STEPS["digits"], seed)
     found = {"as trained": accuracy(model, tests, answers)}
-    for name, kind in (("neighbours paired", Neighbours), ("rows for columns", Swapped)):
-        for block in model.encoder.blocks:
-            other = kind(model.config).to(device)
-            other.load_state_dict(block.attention.state_dict())
-            block.attention = other
-        found[name] = accuracy(model, tests, answers)
-    return {"what": "rotation", "seed": seed, "accuracy": found}
+    for block in model.encoder.blocks:
+        other = Neighbours(model.config).to(device)
+        other.load_state_dict(block.attention.state_dict())
+        block.attention = other
+    found["neighbours paired"] = accuracy(model, tests, answers)
+    return [{"what": "rotation", "seed": seed, "accuracy": found}]
 
 
-def work(job: tuple) -> dict:
+def work(job: tuple) -> list[dict]:
     function, *arguments = job
     torch.set_num_threads(1)
-    row = function(*arguments)
-    print(row, flush=True)
-    return row
+    rows = function(*arguments)
+    print(*rows, sep="\n", flush=True)
+    return rows
 
 
 def main() -> None:
@@ -213,19 +171,16 @@ def main() -> None:
     parser.add_argument("folder", nargs="?", type=Path)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--processes", type=int, default=2)
-    parts = ("positions", "deep", "rotations", "scores")
-    parser.add_argument("--parts", nargs="+", choices=parts, default=parts, help="what the others found is kept")
+    parser.add_argument("--only", nargs="+", choices=[*POSITIONS, "rotation"], default=[*POSITIONS, "rotation"])
     options = parser.parse_args()
     kinds, seeds, rest = ["photos"] * bool(options.folder) + ["digits"], range(SEEDS), (options.device, options.folder)
-    jobs = [(positions, *which, *rest) for which in itertools.product(kinds, POSITIONS, seeds)]
-    jobs += [(deep, *which, *rest) for which in itertools.product(DEEP, (3e-3, 1e-2), seeds)]
-    jobs += [(rotations, seed, *rest) for seed in seeds]
-    jobs += [(scores, *which, *rest) for which in itertools.product((False, True), (2e-3, 1e-2, 3e-2), seeds)]
-    jobs = [job for job in jobs if job[0].__name__ in options.parts]
+    names = [name for name in POSITIONS if name in options.only]
+    jobs = [(positions, *which, *rest) for which in itertools.product(kinds, names, seeds)]
+    jobs += [(rotations, seed, *rest) for seed in seeds if "rotation" in options.only]
     with multiprocessing.get_context("spawn").Pool(options.processes) as pool:
-        rows = pool.map(work, jobs, chunksize=1)
-    about, new = machine(options.device), {row["what"] for row in rows}
-    kept = [row for row in data.result("today")["rows"] if row["what"] not in new]
+        rows = [row for found in pool.map(work, jobs, chunksize=1) for row in found]
+    about, new = machine(options.device), {(row["what"], row.get("positions")) for row in rows}
+    kept = [row for row in data.result("today")["rows"] if (row["what"], row.get("positions")) not in new]
     store("today", about | {"rows": kept + [row | {"device": about["device"]} for row in rows]})
 
 

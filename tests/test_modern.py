@@ -14,7 +14,7 @@ from tests.reference import difference, with_noise
 from tests.weights.others import SMALL, changed, images_for, new
 from vit_tutorial import ViT, ViTConfig, count_parameters, modern
 from vit_tutorial.interpret import arguments_of, attention_maps, attention_row
-from vit_tutorial.modern import ModernConfig, ModernViT, SwiGLU, build, rope_angles, rotate
+from vit_tutorial.modern import ModernConfig, ModernViT, SwiGLU, build, rotate, token_angles
 from vit_tutorial.speed import count_macs
 from vit_tutorial.train import Recipe
 from vit_tutorial.train.finetune import layer_groups
@@ -132,7 +132,7 @@ def test_maps_rows_and_rates_are_the_models_own(changes):
 
 def test_a_step_decides_about_a_score_and_nothing_else():
     config = changed(position="rope", image_size=(40, 24), coordinates="index", num_registers=1)
-    angles, (h, w), n = rope_angles(config).double(), config.grid, config.num_prefix
+    angles, (h, w), n = token_angles(config).double(), config.grid, config.num_prefix
     q, k = torch.randn(2, 8, dtype=torch.double)
     q, k = (rotate(part.expand(h * w + n, 8), angles.cos(), angles.sin()) for part in (q, k))
     scores = q @ k.T
@@ -201,7 +201,7 @@ def test_small_parts():
     torch.testing.assert_close(SwiGLU()(torch.cat([gate, value], dim=1)), gate * gate.sigmoid() * value)
     a, b = rotate(torch.tensor([1.0, 0.0]), torch.tensor([0.0]), torch.tensor([1.0]))
     assert (a.item(), b.item()) == (0, 1)
-    assert rope_angles(changed(position="rope", image_size=(16, 40))).shape == (11, 4)
+    assert token_angles(changed(position="rope", image_size=(16, 40))).shape == (11, 4)
 
 
 def test_start_values_are_the_paper_s_and_layer_scale_s():

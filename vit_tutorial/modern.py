@@ -23,14 +23,14 @@ class ModernConfig(ViTConfig):
     """
 
     num_registers: int = 0  # tokens that nobody reads (2309.16588), after the class token
-    theta: float = 100.0  # RoPE (2104.09864): the slowest pair rotates nearly this many times more slowly
+    theta: float = 100.0  # RoPE (2104.09864): pair i of d/4 rotates theta^(i/(d/4)) times more slowly
     coordinates: str = "box"  # the picture spans -1 to 1 (DINOv3); "index": patches are counted
     first_index: int = 0  # PE: 1
     index_span: int | None = None  # EVA-02: 16, whatever the number of patches in a row
     gelu: str = "exact"  # "tanh"; "quick": x * sigmoid(1.702 x) (CLIP)
     swiglu: bool = False  # 2002.05202
     layer_scale: float | None = None  # 2103.17239: the factor at the start
-    qk_norm: bool = False  # 2302.05442
+    qk_norm: bool = False  # 2010.04245
     norm_eps: float = 1e-6
     norm_first: bool = False  # a norm before the first block (CLIP)
     norm_last: bool = False  # with pool="mean": average, then normalise (timm's fc_norm)
@@ -54,20 +54,24 @@ MORE_KNOWN = {"pool": ("cls", "mean", "map"), "position": ("learned", "sincos2d"
 MORE_KNOWN |= {"coordinates": ("box", "index"), "gelu": ("exact", "tanh", "quick")}
 
 
-def rope_angles(config: ModernConfig, device: torch.device | None = None) -> Tensor:
-    """The angle by which each token's pairs of features rotate: (n+N, d/2), radians, float32.
+def rope_angles(grid: tuple[int, int], d: int, theta: float = 100.0, device=None) -> Tensor:
+    """The patches' angles in a box, row by row, for heads of width d: (rows * columns, d/2)."""
+    counts = [torch.arange(n, dtype=torch.float32, device=device) for n in grid]
+    y, x = (2 * torch.pi * (2 * (n + 0.5) / len(n) - 1) for n in counts)  # centres of patches
+    frequency = 1 / theta ** (torch.arange(d // 4, device=device) / (d // 4))  # (d/4,)
+    return (torch.cartesian_prod(y, x)[:, :, None] * frequency).flatten(1)
 
-    The first half rotates with the row, the second with the column; tokens before the patches do not rotate.
-    """
-    c, quarter = config, config.embed_dim // config.num_heads // 4
-    counts = [torch.arange(n, dtype=torch.float32, device=device) for n in c.grid]
-    if c.coordinates == "box":  # centres of patches; a step of 1 is a full circle
-        positions = [2 * torch.pi * (2 * (n + 0.5) / len(n) - 1) for n in counts]
-    else:
-        positions = [c.first_index + n * (c.index_span or len(n)) / len(n) for n in counts]
-    frequency = 1 / c.theta ** (torch.arange(quarter, device=device) / quarter)  # (d/4,)
-    angles = torch.cartesian_prod(*positions)[:, :, None] * frequency  # (h*w, 2, d/4)
-    return F.pad(angles.flatten(1), (0, 0, c.num_prefix, 0))  # an angle of 0 rotates nothing
+
+def token_angles(config: ModernConfig, device: torch.device | None = None) -> Tensor:
+    """The angle by which each token's pairs of features rotate: (n+N, d/2); those before the patches do not."""
+    c, d = config, config.embed_dim // config.num_heads
+    angles = rope_angles(c.grid, d, c.theta, device)
+    if c.coordinates == "index":  # patches are counted
+        counts = [torch.arange(n, dtype=torch.float32, device=device) for n in c.grid]
+        positions = torch.cartesian_prod(*(c.first_index + n * (c.index_span or len(n)) / len(n) for n in counts))
+        frequency = 1 / c.theta ** (torch.arange(d // 4, device=device) / (d // 4))
+        angles = (positions[:, :, None] * frequency).flatten(1)
+    return F.pad(angles, (0, 0, c.num_prefix, 0))  # an angle of 0 rotates nothing
 
 
 def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
@@ -77,16 +81,12 @@ def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
 
 
 class ModernAttention(MultiHeadAttention):
-    """Attention whose queries and keys are normed, then rotated: (B, N, D) -> (B, N, D).
-
-    A layer that rotates needs `rotation`, (2, N, d/2), the cosines and sines of `rope_angles`.
-    """
+    """Attention that norms queries and keys, and rotates them by cosines and sines: (B, N, D) -> (B, N, D)."""
 
     def __init__(self, config: ModernConfig):
         super().__init__(config.embed_dim, config.num_heads, config.attention_dropout)
         d = config.embed_dim // config.num_heads
-        norms = (nn.LayerNorm(d) if config.qk_norm else nn.Identity() for _ in "qk")
-        self.q_norm, self.k_norm = norms
+        self.q_norm, self.k_norm = (nn.LayerNorm(d) if config.qk_norm else nn.Identity() for _ in "qk")
         self.rotates = "rope" in config.position
 
     def project(self, x: Tensor, rotation: Tensor | None = None) -> Tensor:
@@ -226,7 +226,7 @@ class ModernViT(ViT):
         tokens = self.norm_first(self.dropout(self.position_embedding(tokens)))
         rotation = None
         if "rope" in c.position:  # once a call, for all blocks
-            angles = rope_angles(c, tokens.device)
+            angles = token_angles(c, tokens.device)
             rotation = torch.stack([angles.cos(), angles.sin()]).to(self.patch_embedding.projection.weight.dtype)
         return self.encoder(tokens, rotation)
 

@@ -131,12 +131,6 @@ UNNAMED = [  # what no table holds, and what can be said of it
     ("num_tokens", lambda h, w, p: 7, "7 comes back in each case"),
     ("our_order", lambda weight, P, images, tokens: None, "does the comparison allow for rounding"),
     ("lost_config", lambda state, config, images, expected: None, "may the logits differ by rounding"),
-    (
-        "padded_batch",
-        lambda a, ps: RIGHT["padded_batch"](a, [p.detach() for p in ps]),
-        "no gradient passes to the tokens",
-    ),
-    ("padded_batch", lambda a, ps: RIGHT["padded_batch"](a, [ps.pop(0) for _ in ps[:]]), "list `pictures` is changed"),
     # one mistake, not four: what the backward pass says of it is no other
     (
         "encoder_block",

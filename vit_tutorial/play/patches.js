@@ -18,15 +18,22 @@ function render({ model, el }) {
   const actions = make("div", side);
   const table = make("pre", side);
 
-  const rows = model.get("rows"), columns = model.get("columns"), part = model.get("part");
-  const width = columns > 21 ? 16 * columns : Math.min(42 * columns, 588);
-  Object.assign(square.style, { width: `${width}px`, aspectRatio: `${columns} / ${rows}` });
-  grid.style.gridTemplate = `repeat(${rows}, minmax(0, 1fr)) / repeat(${columns}, minmax(0, 1fr))`;
-  const patches = Array.from({ length: rows * columns }, (_, n) => {
-    const patch = make("button", grid, { title: `${part} ${n}`, onclick: () => press("patch", n) });
-    patch.setAttribute("aria-label", `${part} ${n}, row ${Math.floor(n / columns) + 1}, column ${(n % columns) + 1}`);
-    return patch;
-  });
+  let patches = [], laid = "";
+  function lay() { // a board may be cut finer
+    const rows = model.get("rows"), columns = model.get("columns"), part = model.get("part");
+    if (laid === `${rows} × ${columns}`) return;
+    laid = `${rows} × ${columns}`;
+    const width = model.get("pixels") || (columns > 21 ? 16 * columns : Math.min(42 * columns, 588));
+    Object.assign(square.style, { width: `${width}px`, aspectRatio: `${columns} / ${rows}` });
+    grid.style.gridTemplate = `repeat(${rows}, minmax(0, 1fr)) / repeat(${columns}, minmax(0, 1fr))`;
+    grid.replaceChildren();
+    patches = Array.from({ length: rows * columns }, (_, n) => {
+      const patch = make("button", grid, { title: `${part} ${n}`, onclick: () => press("patch", n) });
+      patch.onpointerenter = (event) => event.buttons && model.get("drags") && press("patch", n);
+      patch.setAttribute("aria-label", `${part} ${n}, row ${Math.floor(n / columns) + 1}, column ${(n % columns) + 1}`);
+      return patch;
+    });
+  }
   const buttons = {};
   for (const [name, values] of Object.entries(model.get("choices"))) {
     const line = make("div", choices, { className: "line", textContent: `${name} ` });
@@ -36,6 +43,7 @@ function render({ model, el }) {
   for (const name of model.get("actions")) make("button", actions, { textContent: name, onclick: () => press("do", name) });
 
   function draw() {
+    lay();
     picture.src = model.get("picture");
     picture.alt = said.textContent = model.get("said");
     const chosen = new Set(model.get("chosen")), picked = model.get("picked");

@@ -27,7 +27,8 @@ class PatchBoard(Still):
     _esm, _css = HERE / "patches.js", HERE / "patches.css"
     _ipython_display_ = None  # ipywidgets 7 would take the static picture away
     part = traitlets.Unicode("patch").tag(sync=True)  # what the board is made of
-    rows, columns = (traitlets.Int().tag(sync=True) for _ in range(2))
+    rows, columns, pixels = (traitlets.Int().tag(sync=True) for _ in range(3))  # pixels: its width, if not by columns
+    drags = traitlets.Bool(False).tag(sync=True)  # whether a pointer that is held down clicks where it comes
     choices, picked = (traitlets.Dict().tag(sync=True) for _ in range(2))
     actions, chosen, bars = (traitlets.List().tag(sync=True) for _ in range(3))
     picture, said, table = (traitlets.Unicode().tag(sync=True) for _ in range(3))
@@ -96,6 +97,8 @@ class PatchBoard(Still):
         (axis,) = figure.axes
         height, width = self._image.shape[0] / self.rows, self._image.shape[1] / self.columns
         for n in range(self.rows * self.columns):
+            if self.columns > 14 and n % self.columns and n >= self.columns:
+                continue  # the first row and column have room for theirs
             x, y = (n % self.columns + 0.5) * width - 0.5, (n // self.columns + 0.5) * height - 0.5
             look = {"ha": "center", "va": "center", "size": 7, "color": plots.INK}
             axis.text(x, y, n, bbox={"fc": "white", "ec": "none", "alpha": 0.6, "pad": 0.8}, **look)

@@ -1,4 +1,4 @@
-"""Lesson 10: trained ViTs, downloaded by the library that publishes them; lesson 15: those of today."""
+"""Lesson 10: trained ViTs, those of today among them, downloaded by the library that publishes them."""
 
 import os
 from collections.abc import Callable

@@ -4,16 +4,20 @@ import dataclasses
 import math
 
 import torch
-from torch.nn.utils.rnn import pad_sequence
 
 import vit_tutorial as vt
 
 
-def my_batch(attention, pictures):
-    tokens, N = pad_sequence(pictures, batch_first=True), max(map(len, pictures))
-    mask = torch.tensor([[[[place < len(picture) for place in range(N)]]] for picture in pictures])
-    mixed = attention(tokens, mask)
-    return torch.stack([mixed[i, : len(picture)].mean(dim=0) for i, picture in enumerate(pictures)])
+def my_rope_angles(grid, d, theta=100.0):
+    found = torch.empty(*grid, 2, d // 4)
+    for axis, n in enumerate(grid):
+        edges = torch.linspace(-1, 1, n + 1)
+        centres = (edges[1:] + edges[:-1]) / 2
+        shape = [1, 1, 1]
+        shape[axis] = n
+        slower = torch.tensor([theta ** (4 * i / d) for i in range(d // 4)])
+        found[:, :, axis] = centres.view(shape) * math.tau / slower
+    return found.flatten(2).flatten(0, 1)
 
 
 @torch.no_grad()
@@ -44,4 +48,4 @@ def mended_scores(q, k, grid, num_prefix, theta):
     return torch.einsum("bhid,bhjd->bhij", rotated(q), rotated(k))
 
 
-RIGHT = {"padded_batch": my_batch, "lost_config": my_detective, "mended_scores": mended_scores}
+RIGHT = {"rope_angles": my_rope_angles, "lost_config": my_detective, "mended_scores": mended_scores}

@@ -6,111 +6,10 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from ....attention import MultiHeadAttention
 from ....modern import ModernConfig, ModernViT
 from ...engine import Exercise
-from ...observe import Unfit, attempt, fill, numbers, same
-from .solutions import mended_scores, my_batch, my_detective
-
-
-class Recorder(MultiHeadAttention):
-    """Attention that writes down what it is given; a mask that it cannot take does nothing."""
-
-    def __init__(self, embed_dim: int, num_heads: int, seed: int):
-        super().__init__(embed_dim, num_heads)
-        self.given: list[tuple] = []
-        fill(self, {name: f"{name} {seed}" for name, _ in self.named_parameters()})
-
-    def forward(self, x: Tensor, mask: object = None) -> Tensor:
-        self.given.append((x, mask))
-        allowed = None
-        if isinstance(mask, Tensor):
-            full = len(x), self.num_heads, x.shape[1], x.shape[1]
-            fits = attempt(torch.broadcast_to, mask.bool(), full)
-            allowed = fits if isinstance(fits, Tensor) else None
-        return super().forward(x, allowed)
-
-
-def kind(name: str, value: object) -> dict[str, object]:
-    """What is of use before its numbers are."""
-    said: dict[str, object] = {name: f"a {type(value).__name__}"}
-    if isinstance(value, Tensor):
-        said |= {f"{name}.shape": tuple(value.shape), f"{name}.dtype": value.dtype}
-    return said
-
-
-def rows(name: str, value: object) -> dict[str, object]:
-    """The numbers of each picture."""
-    held = value.detach().flatten(1).tolist() if isinstance(value, Tensor) and value.ndim > 1 else []
-    return {f"{name}[{i}]": [round(x, 6) if isinstance(x, float) else x for x in row] for i, row in enumerate(held)}
-
-
-def words(tokens: Tensor, pictures: list[Tensor]) -> dict[str, object]:
-    """What stands at each place of a picture."""
-    known = {
-        f"token {j} of picture {i}": token for i, picture in enumerate(pictures) for j, token in enumerate(picture)
-    }
-
-    def word(row: Tensor) -> str:
-        fits = [name for name, token in known.items() if token.shape == row.shape and same(token.to(row), row)]
-        return fits[0] if fits else "zeros" if not row.any() else "other numbers"
-
-    held = tokens if isinstance(tokens, Tensor) and tokens.ndim == 3 else []
-    return {f"tokens[{i}]": [word(row) for row in picture] for i, picture in enumerate(held)}
-
-
-def cut(pictures: Tensor, sizes: list[int]) -> list[Tensor]:
-    """The tokens of each picture."""
-    ends = torch.tensor(sizes).cumsum(0).tolist()
-    return [pictures[end - size : end] for end, size in zip(ends, sizes, strict=True)]
-
-
-def batched(answer: Callable, attention: Recorder, pictures: Tensor, sizes: list[int]) -> object:
-    """What `attention` is given and what comes back; `pictures` has the tokens of all, one after the other."""
-    own = cut(pictures, sizes)
-    result = answer(attention, [*own])
-    if result is None:
-        return None
-    said = {"calls of attention": len(attention.given)}
-    if len(attention.given) == 1:
-        tokens, mask = attention.given[0]
-        said |= kind("tokens", tokens) | words(tokens, own) | kind("mask", mask) | rows("mask", mask)
-    return said | kind("result", result) | rows("result", result)
-
-
-def around(answer: Callable) -> dict[str, bool]:
-    """Gradients that do not arrive are seen here, for what comes back is no tensor; and a list that has changed."""
-    attention, pictures = Recorder(4, 2, 0), [numbers((n, 4), n).clone().requires_grad_() for n in (3, 1, 2)]
-    given = [*pictures]
-    result = answer(attention, given)
-    wanted = [*pictures, *attention.parameters()]
-    arrives = isinstance(result, Tensor) and result.requires_grad
-    grads = torch.autograd.grad(result.sum(), wanted, allow_unused=True) if arrives else [None]
-    return {
-        "the numbers are right, but no gradient passes to the tokens: detach(), .data, .tolist(), torch.tensor() and "
-        "no_grad cut it off.": all(grad is not None for grad in grads),
-        "the list `pictures` is changed: whoever uses it next finds others in it. Make a new list.": len(given) == 3
-        and all(a is b for a, b in zip(given, pictures, strict=True)),
-    }
-
-
-BATCHES = [
-    (4, 2, [1, 3], torch.float32),  # D, h, sizes
-    (6, 3, [4, 2, 5, 1], torch.float32),
-    (8, 2, [3], torch.float64),
-    (4, 1, [2, 6, 6], torch.float32),
-    (5, 1, [2, 2, 2], torch.float32),  # nothing to pad
-]
-
-
-def batch(case: int) -> tuple:
-    """The second token of the fourth is real, and all its numbers are 0."""
-    D, heads, sizes, dtype = BATCHES[case]
-    pictures = numbers((sum(sizes), D), case).to(dtype)
-    if case == 3:
-        pictures = pictures.clone()
-        pictures[1] = 0
-    return Recorder(D, heads, case).to(dtype).eval(), pictures, sizes
+from ...observe import Unfit, fill, numbers
+from .solutions import mended_scores, my_detective, my_rope_angles
 
 
 class File(dict):
@@ -196,11 +95,24 @@ def scored(case: int) -> tuple:
     return q, k, (rows, columns), prefix, theta
 
 
+ANGLES = [
+    ((1, 2), 8, 100.0),
+    ((2, 3), 8, 50.0),
+    ((5, 2), 16, 100.0),
+    ((3, 3), 4, 1000.0),
+    ((2, 4), 24, 100.0),
+    ((4, 1), 12, 10.0),
+]
+
+
+def single(answer: Callable, grid: tuple[int, int], d: int, theta: float) -> object:
+    """float64 numbers, as NumPy's, are as good as float32."""
+    result = answer(grid, d, theta)
+    return result.float() if isinstance(result, Tensor) and result.dtype == torch.float64 else result
+
+
 with torch.random.fork_rng(devices=[]):  # what a lesson draws does not depend on the models that are built here
     EXERCISES = {
-        "padded_batch": Exercise(
-            my_batch, [batch(i) for i in range(len(BATCHES))], run=batched, gradients=False, more=around
-        ),
         "lost_config": Exercise(
             my_detective,
             [lost(i) for i in range(len(LOST))],
@@ -208,5 +120,6 @@ with torch.random.fork_rng(devices=[]):  # what a lesson draws does not depend o
             gradients=False,
             others=[lost(i, 10) for i in (0, 1, 2)],  # the tensors belong together
         ),
+        "rope_angles": Exercise(my_rope_angles, ANGLES, run=single, gradients=False),
         "mended_scores": Exercise(mended_scores, [scored(i) for i in range(len(SCORES))]),
     }

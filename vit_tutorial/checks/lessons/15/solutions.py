@@ -3,24 +3,24 @@
 from dataclasses import replace
 
 import torch
-import torch.nn.functional as F
+import torch.nn.functional as F  # noqa: F401 - mistakes are written with it
 
 from ....modern import ModernViT
 
 
-def my_batch(attention, pictures):
-    """A MultiHeadAttention and a list of B tensors (N_i, D) -> (B, D)."""
+def my_rope_angles(grid, d, theta=100.0):
+    """(rows, columns) and a head's width d -> (rows * columns, d/2), in radians."""
     ### BEGIN SOLUTION
-    sizes = [len(picture) for picture in pictures]
-    longest = max(sizes)
-    padded = [F.pad(picture, (0, 0, 0, longest - len(picture))) for picture in pictures]
-    tokens = torch.stack(padded)  # (B, N, D)
-    real = torch.arange(longest) < torch.tensor(sizes)[:, None]  # (B, N)
-    mask = real[:, None, None]  # (B, 1, 1, N): for each head and each query
-    mixed = attention(tokens, mask)
-    kept = mixed * real[:, :, None]
-    count = real.sum(dim=1)
-    return kept.sum(dim=1) / count[:, None]
+    rows, columns = grid
+    y = (torch.arange(rows) + 0.5) / rows  # centres
+    x = (torch.arange(columns) + 0.5) / columns
+    y, x = 2 * y - 1, 2 * x - 1
+    quarter = d // 4
+    exponent = torch.arange(quarter) / quarter
+    speed = 2 * torch.pi * theta**-exponent  # radians for a step of 1
+    by_row = y.repeat_interleave(columns)[:, None] * speed  # (N, d/4)
+    by_column = x.repeat(rows)[:, None] * speed
+    return torch.cat([by_row, by_column], dim=-1)
     ### END SOLUTION
 
 

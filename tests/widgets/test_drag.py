@@ -1,0 +1,122 @@
+"""Lesson 15's game: by calls, its rounds against plain code, and dragged in a real JupyterLab."""
+
+import math
+import os
+
+import pytest
+
+from tests.widgets.browser import run_cell, wait_for
+from vit_tutorial.play import drag
+
+CELLS = [
+    "from vit_tutorial.play import drag\ngame = drag.play()\ngame",
+    "print('read back:', game.query, game.chosen, game.round)",
+]
+
+
+def brightest(side, positions, query):
+    """The patch with the largest score, one cosine after the other."""
+
+    def angle(place, side, axis_pair):
+        where = 2 * math.pi * (2 * (place + 0.5) / side - 1) if positions == "box" else place
+        return where / 100 ** (axis_pair / 4)
+
+    def score(row, column):
+        found = 0
+        for here, asking, (start, end) in zip((row, column), query, ((4, 3), (1, 3)), strict=True):
+            for pair in range(4):
+                learned = angle(end, 6, pair) - angle(start, 6, pair)
+                found += math.cos(angle(here, side, pair) - angle(asking, side, pair) - learned)
+        return found
+
+    return max(((row, column) for row in range(side) for column in range(side)), key=lambda place: score(*place))
+
+
+def test_the_rounds_have_the_peaks_that_plain_code_finds_and_par_is_the_rule_of_steps():
+    game, by_rule, blind = drag.play(), 0, 0
+    for side, positions, query in drag.ROUNDS:
+        row, column = brightest(side, positions, query)
+        finer = side // 6 if positions == "box" else 1
+        call = query[0] - finer, min(query[1] + 2 * finer, side - 1)  # as far as the picture goes
+        off = max(abs(call[0] - row), abs(call[1] - column))
+        game.do("next round").click(call[0] * side + call[1]).do("uncover")
+        assert game.off[-1] == off and f"You are {off} steps off" in game.said
+        by_rule += off
+        each = [max(abs(y - row), abs(x - column)) for y in range(side) for x in range(side)]
+        blind += sum(each) / len(each)
+    assert (by_rule, round(blind)) == (drag.PAR, drag.BLIND) and "in all: 2" in game.table
+    assert game.do("next round").round == 1 and game.table == "", "after the last round they begin anew"
+
+
+def test_freely_a_click_moves_the_query_and_the_map_moves_along():
+    game = drag.play()
+    assert game.query == (4, 1) and "6 × 6, box: brightest 1 up, 2 to the right." in game.said
+    before = game.picture
+    assert game.click(20).query == (3, 2) and "brightest 1 up, 2 to the right." in game.said
+    assert game.picture != before and game.chosen == []
+    assert game.choose(side=24).query == (12, 8) and "brightest 4 up, 8 to the right." in game.said
+    assert game.choose(positions="count").query == (12, 8) and "brightest 1 up, 2 to the right." in game.said
+    assert (game.rows, game.columns, game.drags) == (24, 24, True)
+
+
+def test_in_a_round_a_second_click_undoes_and_the_map_is_covered_until_it_is_uncovered():
+    game = drag.play().do("next round")
+    covered = game.picture
+    assert game.click(3).chosen == [3] and game.click(3).chosen == [] and game.click(3, 5).chosen == [5]
+    assert game.picture == covered and game.query == (8, 3) and not game.drags
+    assert game.do("uncover").picture != covered and len(game.off) == 1
+    assert game.click(9).off == game.off, "a call that is made stays"
+    game.do("move freely")
+    assert (game.round, game.off, game.drags) == (0, [], True)
+    other = drag.play()
+    assert other.query == (4, 1) and other.round == 0, "two games on a page are two"
+
+
+@pytest.mark.parametrize(
+    ("calls", "said"),
+    [
+        (lambda game: game.click(36), "There is no patch 36: they are numbered from 0 to 35."),
+        (lambda game: game.choose(side=7), "There is no side 7: 6, 12, 18, 24."),
+        (lambda game: game.do("jump"), "There is no button 'jump': next round, uncover, move freely."),
+        (lambda game: game.do("uncover"), "Click a patch of a covered map first."),
+        (lambda game: game.do("next round").do("uncover"), "Click a patch of a covered map first."),
+        (lambda game: game.do("next round").choose(side=6), "A round has its own grid. Press move freely first."),
+        (
+            lambda game: game.do("next round").do("next round"),
+            "This round's map is still covered: click a patch, then uncover.",
+        ),
+    ],
+)
+def test_a_wrong_call_is_one_sentence(calls, said):
+    assert calls(drag.play()).said == said
+
+
+def test_without_a_browser_it_is_a_picture_with_words():
+    bundle, metadata = drag.play().choose(side=24)._repr_mimebundle_()
+    assert bundle["text/plain"] == metadata["image/png"]["alt"] and "par is 2" in bundle["text/plain"]
+    assert bundle["image/png"]
+
+
+def test_it_is_dragged_cut_finer_and_played(page):
+    run_cell(page, 0)
+    board = page.locator(".patch-board")
+    board.wait_for()
+    patches = board.locator(".grid button")
+    assert patches.count() == 36
+    patches.nth(25).hover()
+    page.mouse.down()
+    for n in (26, 20, 21):
+        patches.nth(n).hover()
+    page.mouse.up()
+    wait_for(lambda: "read back: (3, 3) [] 0" in run_cell(page, 1).inner_text())
+    board.get_by_role("button", name="12", exact=True).click()
+    wait_for(lambda: patches.count() == 144 and "12 × 12, box" in board.locator("p").inner_text())
+    board.get_by_role("button", name="next round").click()
+    wait_for(lambda: "Round 1 of 5" in board.locator("p").inner_text())
+    patches.nth(79).click()
+    wait_for(lambda: patches.nth(79).get_attribute("aria-pressed") == "true")
+    board.get_by_role("button", name="uncover").click()
+    wait_for(lambda: "You are 0 steps off" in board.locator("p").inner_text())
+    assert "in all: 0" in board.locator("pre").inner_text()
+    if folder := os.environ.get("PLAY_SCREENSHOT"):
+        page.screenshot(path=folder)
