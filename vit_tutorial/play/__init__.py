@@ -11,6 +11,7 @@ from . import (
     jigsaw,
     three_pixels,
     unscramble,
+    whodunit,
     workshop,
 )
 
@@ -25,5 +26,6 @@ __all__ = [
     "jigsaw",
     "three_pixels",
     "unscramble",
+    "whodunit",
     "workshop",
 ]
