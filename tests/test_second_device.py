@@ -48,7 +48,7 @@ AFTERWARDS["10"] = """
 from vit_tutorial.weights.dialects import DIALECTS, export
 
 digits = cases.digit_model()
-there = load_by(MAP, ViT(config).eval().to("cuda"), file)
+there = load_by(to_theirs, ViT(config).eval().to("cuda"), file)
 assert all(p.is_cuda for p in there.parameters()) and accuracy(there) == accuracy(digits)
 stored = [(weights.load_timm, weights.to_timm(digits)), (weights.load_jax, export(digits, DIALECTS["vit_jax"]))]
 for fill, given in stored:

@@ -119,7 +119,7 @@ def scaled_words(got, name, state):
 
 
 def searched(answer, count):
-    """What a search finds among `count` places, for each first one that differs and for none, and with how many looks."""
+    """What a search finds among `count` places for each first one, and for none, and with how many looks."""
     places, said, most = [f"place {i}" for i in range(count)], {}, 0
     for first in range(count + 1):
         looks = []
