@@ -1,6 +1,7 @@
 """Lesson 10: a detective for models that loaded without an error: what enters each place of a ViT of six blocks."""
 
 import copy
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
@@ -21,14 +22,15 @@ OURS = [(".q.", ".qkv.")]  # from names in which q, k and v are apart to our mod
 
 
 @torch.no_grad()
-def enters(model: nn.Module, images: Tensor, pairs: list[tuple[str, str]] = OURS) -> dict[str, Tensor]:
-    """What enters each of PLACES, and the logits, in float64: {place: tensor}, in the order in which they run.
+def enters(model: nn.Module, images: Tensor, pairs: Sequence = OURS) -> dict[str, Tensor]:
+    """What enters each of PLACES, and the logits, in float64: {place: tensor}, in their order.
 
-    In float64 rounding is far smaller than any fault. `pairs` lead from our names, q, k and v apart, to those of
-    the model. The model itself stays as it is.
+    In float64 rounding is far smaller than any fault. `pairs` of strings lead from our names, q, k and v apart, to
+    those of the model. The model itself stays as it is.
     """
     model, images = copy.deepcopy(model).double(), images.double()
-    names = [their_name(f"{name}.weight", pairs).removesuffix(".weight") for name in PLACES.values()]
+    names = [their_name(f"{ours}.weight", pairs).removesuffix(".weight") for ours in PLACES.values()]
     found = inputs_of(model, [model.get_submodule(name) for name in names], images)
     logits = model(images)
-    return dict(zip([*PLACES, "logits"], [*found, getattr(logits, "logits", logits)], strict=True))
+    logits = getattr(logits, "logits", logits)  # transformers wraps them
+    return dict(zip([*PLACES, "logits"], [*found, logits], strict=True))
