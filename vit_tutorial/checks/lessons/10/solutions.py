@@ -23,7 +23,7 @@ def fuse_mended(parts):
 
 
 def without_scales(state):
-    """An Encoder's tensors by name, its blocks with gammas -> those of an Encoder without: dict -> dict."""
+    """An Encoder's tensors by name, with gammas -> those of an Encoder without: dict -> dict."""
     ### BEGIN SOLUTION
     found = {}
     for name, tensor in state.items():
