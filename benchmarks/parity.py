@@ -2,7 +2,7 @@
 
 Models of torchvision, timm and transformers, and JAX files as timm reads them, with random non-zero weights, beside
 ours with the weights loaded: the largest difference of the logits (features, where a model has no head), in float64,
-as a share of the largest one. Lesson 10 shows the table. Twelve gigabytes of memory for L/16.
+as a share of the largest one. Written to benchmarks/results/parity.json. Twelve gigabytes of memory for L/16.
 """
 
 import tempfile
@@ -23,7 +23,7 @@ from vit_tutorial.modern import build
 from vit_tutorial.weights.dialects import DIALECTS, export, find_dialect
 from vit_tutorial.weights.loading import load_foreign, plain
 
-from .machine import machine, store
+from .machine import RESULTS, machine, store
 
 Reference = tuple[dict, Callable[[Tensor], Tensor]]  # what is loaded, and what gives the logits
 TIMM = {
@@ -121,7 +121,7 @@ def main() -> None:
         difference = ((model(images) - expected).abs().max() / expected.abs().max()).item()
         rows.append({"dialect": dialect, "variant": variant, "difference": difference})
         print(f"{dialect:22} {variant:50} {difference:.1e}", flush=True)
-    store("parity", machine("cpu", "torchvision", "timm", "transformers") | {"rows": rows})
+    store("parity", machine("cpu", "torchvision", "timm", "transformers") | {"rows": rows}, RESULTS)
 
 
 if __name__ == "__main__":

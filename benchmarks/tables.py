@@ -160,7 +160,7 @@ def timm_models_section(result: dict) -> Iterator[str]:
     yield f"## All of timm's ViTs\n\n{about(result['machine'])} {sum(result['counts'].values())} names."
     heads = result["num_heads"]
     yield f"""\
-What [timm_models.py](timm_models.py) says of each; [results](../data/results/timm_models.json) have all names. *Equal
+What [timm_models.py](timm_models.py) says of each; [results](results/timm_models.json) have all names. *Equal
 once told*: after a field of the config is set that no file shows, and that `load_timm` names. *Different* are those
 whose names and shapes another model has, too: a warning says so. Of those that are read, at full size, the number of
 heads is right for {heads.get("right", 0)}, a guess with a warning for {heads.get("a guess", 0)}, wrong in silence \

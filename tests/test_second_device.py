@@ -45,14 +45,14 @@ for a, b in zip(here, looked_at(model.to("cuda")), strict=True):
     assert b.is_cuda and torch.allclose(a, b.cpu(), atol=1e-5)
 """
 AFTERWARDS["10"] = """
-from vit_tutorial.weights.dialects import export
+from vit_tutorial.weights.dialects import DIALECTS, export
 
-there = ViT(digits.config).eval().to("cuda")
-load_by(TRANSFORMERS, there, file)
+digits = cases.digit_model()
+there = load_by(to_theirs, ViT(config).eval().to("cuda"), file)
 assert all(p.is_cuda for p in there.parameters()) and accuracy(there) == accuracy(digits)
 stored = [(weights.load_timm, weights.to_timm(digits)), (weights.load_jax, export(digits, DIALECTS["vit_jax"]))]
 for fill, given in stored:
-    there = ViT(digits.config).eval().to("cuda")
+    there = ViT(config).eval().to("cuda")
     fill(there, given)
     assert all(p.is_cuda for p in there.parameters()) and accuracy(there) == accuracy(digits)
 """

@@ -58,8 +58,7 @@ def test_lesson_and_package_hold_the_same_code(lesson):
 
 
 def test_the_tables_of_names_that_lessons_show_are_the_packages():
-    package = {"TORCHVISION": dialects.TORCHVISION, "TRANSFORMERS": dialects.TRANSFORMERS}
-    package |= {"JAX_LAYOUT": dialects.DIALECTS["vit_jax"].layout}
+    package = {"TORCHVISION": dialects.TORCHVISION}
     shown = {}
     for path in LESSONS:
         cells = [cell.source for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]

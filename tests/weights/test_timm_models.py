@@ -1,16 +1,19 @@
 """All of timm's ViTs: each way to end that the stored count has, tried once more with one of its models."""
 
+import json
+
 import pytest
 import timm
 import torch
 
+from benchmarks.machine import RESULTS
 from benchmarks.timm_models import compare, small
 from tests.weights.others import changed, new, timm_model
-from vit_tutorial import data, weights
+from vit_tutorial import weights
 from vit_tutorial.modern import build
 from vit_tutorial.weights.dialects import NOT_READ
 
-COUNT = data.result("timm_models")
+COUNT = json.loads((RESULTS / "timm_models.json").read_text())
 ENDS = [(outcome, reason) for outcome, reasons in COUNT["outcomes"].items() for reason in reasons if reason]
 EQUAL = [
     "eva_giant_patch14_224", "eva_giant_patch14_clip_224", "vit_small_patch16_rope_224", "vit_pe_core_base_patch16_224",

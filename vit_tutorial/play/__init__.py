@@ -14,6 +14,7 @@ from . import (
     race_track,
     three_pixels,
     unscramble,
+    whodunit,
     workshop,
 )
 
@@ -31,5 +32,6 @@ __all__ = [
     "race_track",
     "three_pixels",
     "unscramble",
+    "whodunit",
     "workshop",
 ]

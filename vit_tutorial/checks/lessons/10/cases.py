@@ -4,17 +4,9 @@ import itertools
 
 import torch
 
-from .... import ViT, ViTConfig
 from ...engine import Exercise
 from ...observe import Unfit, numbers, same
-from .solutions import fuse_mended, my_fit, my_rows, rows_by_head, timm_name
-
-NAMES = [
-    name
-    for name in ViT(ViTConfig(8, 4, 1, 3, 4, 11, 1, 8)).state_dict()
-    if "blocks" not in name or ".1." in name or ".10." in name  # a block of one digit, and one of two
-]
-
+from .solutions import fuse_mended, my_halve, without_scales
 
 ORDERS = {  # how a file may list its names: a key to sort them by
     "q, k, v": lambda name: name.translate(str.maketrans("qkv", "abc")),
@@ -33,7 +25,9 @@ def file_of(D, blocks, order):
         shapes |= {f"{block}.attention.{part}.bias": (D,) for part in ("q", "k", "v", "out")}
         shapes |= {f"{block}.norm1.weight": (D,), f"{block}.mlp.fc1.weight": (3 * D, D)}
     names = sorted(shapes)
-    return {name: numbers(shapes[name], 100 + names.index(name)).clone() for name in sorted(names, key=ORDERS[order])}
+    dtype = torch.half if D == 4 else torch.float  # one of the files is in half precision
+    drawn = {name: numbers(shapes[name], 100 + names.index(name)).to(dtype, copy=True) for name in names}
+    return {name: drawn[name] for name in sorted(names, key=ORDERS[order])}
 
 
 def verdicts(answer, D, blocks, order):
@@ -79,15 +73,69 @@ def verdict(got, name, source, before):
     return next((words for words, tensor in known.items() if same(got, tensor)), "other numbers")
 
 
-ROWS = [  # matrices and biases, and the number of heads
-    (numbers((12, 4)), 2),
-    (numbers((36,), 1), 3),
-    (numbers((24, 8), 2), 4),
-    (numbers((24,), 3), 1),
-    (numbers((36, 12), 4), 2),
-    (numbers((60,), 5), 5),
-    (numbers((72, 24), 6), 6),  # 8 heads fit, and with more than one number each
-]
+def scaled_file(D, M, count):
+    """An Encoder's tensors by our names, and two gammas in each block."""
+    layers = {"norm1": (D,), "attention.qkv": (3 * D, D), "attention.out": (D, D), "norm2": (D,)}
+    layers |= {"mlp.fc1": (M, D), "mlp.fc2": (D, M)}
+    shapes = {}
+    for block in (f"blocks.{i}" for i in range(count)):
+        for layer, shape in layers.items():
+            shapes |= {f"{block}.{layer}.weight": shape, f"{block}.{layer}.bias": shape[:1]}
+        shapes |= {f"{block}.ls1.gamma": (D,), f"{block}.ls2.gamma": (D,)}
+    return {name: numbers(shape, seed).clone() for seed, (name, shape) in enumerate(shapes.items())}
+
+
+def folded(answer, D, M, count):
+    """What becomes of each tensor of such a file: in words where it is known, else itself."""
+    state = scaled_file(D, M, count)
+    before = {name: tensor.clone() for name, tensor in state.items()}
+    found = answer(state)
+    if found is None:
+        return None
+    if not isinstance(found, dict):
+        raise Unfit(f"a dict of tensors by name is expected; a {type(found).__name__} comes back.")
+    wanted = [name for name in before if not name.endswith(".gamma")]
+    said = {name: scaled_words(found.get(name), name, before) for name in wanted}
+    said |= {str(name): "a name too many" for name in found if name not in wanted}
+    return said | {"state": "as it was" if same(state, before) else "changed in place"}
+
+
+def scaled_words(got, name, state):
+    """One tensor, beside the old one of this name and its block's gammas."""
+    if not isinstance(got, torch.Tensor):
+        return "missing" if got is None else f"a {type(got).__name__}"
+    old, block = state[name], ".".join(name.split(".")[:2])
+    known = {"as in the file": old}
+    for scale in ("ls1", "ls2"):
+        gamma = state[f"{block}.{scale}.gamma"]
+        if len(gamma) == len(old):
+            rows = gamma.reshape(-1, *[1] * (old.ndim - 1))
+            known["each row" * (old.ndim == 2) + f" times {scale}.gamma"] = rows * old
+        if old.ndim == 2 and len(gamma) == old.shape[1]:
+            known[f"each column times {scale}.gamma"] = gamma * old
+    if got.shape != old.shape:
+        return f"shape {tuple(got.shape)} instead of {tuple(old.shape)}"
+    return next((words.strip() for words, tensor in known.items() if same(got.detach(), tensor)), got.detach())
+
+
+def searched(answer, count):
+    """What a search finds among `count` places for each first one, and for none, and with how many looks."""
+    places, said, most = [f"place {i}" for i in range(count)], {}, 0
+    for first in range(count + 1):
+        looks = []
+
+        def differs(place, first=first, looks=looks):
+            if place not in places:
+                raise Unfit(f"`differs` takes one of `places`, not {place!r}.")
+            looks.append(place)
+            if len(looks) > 200:
+                raise Unfit("the search has taken 200 looks and goes on: after each look fewer places must be left.")
+            return places.index(place) >= first
+
+        found = answer(list(places), differs)
+        name = f"if {places[first]} is the first" if first < count else "if none differs"
+        said[name], most = f"{found!r} comes back", max(most, len(looks))
+    return said | {"looks": "few" if most <= count.bit_length() + 1 else f"up to {most}"}
 
 
 EXERCISES = {
@@ -102,21 +150,12 @@ EXERCISES = {
         run=verdicts,
         gradients=False,
     ),
-    "rows_by_head": Exercise(rows_by_head, ROWS, gradients=False),
-    "timm_name": Exercise(timm_name, [(name,) for name in NAMES], gradients=False),
-    "fit_positions": Exercise(
-        my_fit,
-        [
-            (numbers((1, 5, 3)), (3, 2)),
-            (numbers((1, 16, 8), 1), (6, 6)),
-            (numbers((1, 26, 4), 2), (3, 7)),
-            (numbers((1, 25, 6), 3), (2, 3)),  # fewer both ways
-            (numbers((1, 17, 5), 4), (2, 8)),  # as many places, in another grid
-            (numbers((1, 16, 3), 5), (8, 2)),
-            (numbers((1, 9, 4), 6).half(), (3, 3)),  # the same grid, but no slot; exact in half
-            (numbers((1, 122, 2), 7), (15, 15)),  # 11 * (15 / 11) is less than 15
-        ],
+    "fold_scales": Exercise(
+        without_scales,
+        [(3, 5, 1), (4, 4, 2), (3, 6, 11)],
+        run=folded,
         gradients=False,
+        others=[(5, 7, 2), (2, 2, 1), (4, 3, 12)],
     ),
-    "regroup_qkv": Exercise(my_rows, ROWS, gradients=False),
+    "halve": Exercise(my_halve, [(7,), (40,), (12,)], run=searched, gradients=False, others=[(9,), (33,), (64,)]),
 }

@@ -1,12 +1,6 @@
 """Solutions of the exercises of lesson 10."""
 
-import math
-
 import torch
-import torch.nn.functional as F
-from einops import rearrange
-
-from ....weights.dialects import their_name
 
 
 def fuse_mended(parts):
@@ -28,47 +22,42 @@ def fuse_mended(parts):
     ### END SOLUTION
 
 
-def rows_by_head(rows, num_heads):
-    """Rows as the other library's code reads them -> as ours does: (3*D, D) or (3*D,) -> the same."""
+def without_scales(state):
+    """An Encoder's tensors by name, with gammas -> those of an Encoder without: dict -> dict."""
     ### BEGIN SOLUTION
-    return rearrange(rows, "(h qkv d) ... -> (qkv h d) ...", qkv=3, h=num_heads)
+    found = {}
+    for name, tensor in state.items():
+        if name.endswith(".gamma"):
+            continue
+        _, number, layer = name.split(".", 2)
+        block = f"blocks.{number}."
+        gamma1 = state[f"{block}ls1.gamma"]
+        gamma2 = state[f"{block}ls2.gamma"]
+        if layer == "attention.out.weight":
+            tensor = gamma1[:, None] * tensor
+        if layer == "attention.out.bias":
+            tensor = gamma1 * tensor
+        if layer == "mlp.fc2.weight":
+            tensor = gamma2[:, None] * tensor
+        if layer == "mlp.fc2.bias":
+            tensor = gamma2 * tensor
+        found[name] = tensor
+    return found
     ### END SOLUTION
 
 
-def timm_name(name):
-    """Our name of a parameter -> timm's."""
+def my_halve(places, differs):
+    """The first of `places` that differs, or None; from the first one on, all of them do."""
     ### BEGIN SOLUTION
-    pairs = [
-        ("cls_token.token", "cls_token"),
-        ("position_embedding.embedding", "pos_embed"),
-        ("patch_embedding.projection", "patch_embed.proj"),
-        ("encoder.blocks", "blocks"),
-        ("attention.qkv", "attn.qkv"),
-        ("attention.out", "attn.proj"),
-        ("head.norm", "norm"),
-        ("head.linear", "head"),
-    ]
-    return their_name(name, pairs)
-    ### END SOLUTION
-
-
-def my_fit(positions, grid):
-    """(1, 1+s*s, D) or (1, s*s, D) -> (1, 1+H*W, D)."""
-    ### BEGIN SOLUTION
-    side = math.isqrt(positions.shape[1])
-    if side**2 == positions.shape[1]:
-        slot, places = torch.zeros_like(positions[:, :1]), positions
-    else:
-        slot, places = positions[:, :1], positions[:, 1:]
-    picture = rearrange(places, "1 (h w) D -> 1 D h w", h=side)
-    picture = F.interpolate(picture, size=grid, mode="bicubic", antialias=True)
-    places = rearrange(picture, "1 D h w -> 1 (h w) D")
-    return torch.cat([slot, places], dim=1)
-    ### END SOLUTION
-
-
-def my_rows(rows, num_heads):
-    """Rows (h d qkv) -> rows (qkv h d)."""
-    ### BEGIN SOLUTION
-    return rearrange(rows, "(h d qkv) ... -> (qkv h d) ...", qkv=3, h=num_heads)
+    low = 0
+    high = len(places)
+    while low < high:
+        middle = (low + high) // 2
+        if differs(places[middle]):
+            high = middle
+        else:
+            low = middle + 1
+    if low == len(places):
+        return None
+    return places[low]
     ### END SOLUTION
