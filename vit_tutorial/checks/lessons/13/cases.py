@@ -35,7 +35,7 @@ def called(answer: Callable, model: nn.Module, images: torch.Tensor, labels: tor
     """With a model that has gradients already; what comes back, free of the graph."""
     for p in model.parameters():
         p.grad = torch.full_like(p, 0.75)
-    found = answer(model, images, labels, size)
+    found = answer(model, images.clone(), labels.clone(), size)
     return found.detach().clone() if isinstance(found, torch.Tensor) else found
 
 
