@@ -26,7 +26,8 @@ ENGINES = ("FSDP", "DEEPSPEED", "MEGATRON_LM", "PARALLELISM_CONFIG")  # accelera
 NO_MEMORY = "out of memory|alloc_failed|can't allocate memory|not enough memory"  # of CUDA and MPS, cuBLAS, the CPU
 ON_CPU = {"CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
 ON_CPU |= {"USE_LIBUV": "0"} if os.name == "nt" else {}  # PyTorch for Windows comes without it
-PROGRAM = """import torch, torch.distributed as dist, torch.nn.functional as F
+PROGRAM = """import math, torch, torch.distributed as dist, torch.nn.functional as F
+from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 from vit_tutorial import *
 
@@ -63,18 +64,19 @@ def join() -> "Accelerator":
     return accelerator
 
 
-def torchrun(*functions: Callable, processes: int = 2) -> None:
-    """Write functions into a program, and start it in several processes on the CPU, as `torchrun` does in a shell.
+def torchrun(function: Callable, processes: int = 2, **helpers: Callable) -> None:
+    """Write a function and its helpers into a program, and start it in several processes, as the command does.
 
-    The last one is called with the rank and the number of processes; the others are what it calls. Printed is what all
-    processes print, in the order of their ranks, or the end of what they complain of.
+    They run on the CPU; each calls the function with its rank and their number. Printed is what all of them print, in
+    the order of their ranks, or the end of what they complain of. A helper is known under the name that it has here.
     """
     where = ["--standalone", "--local-addr", "127.0.0.1", "--nproc-per-node", str(processes), "--redirects", "1"]
-    texts = "\n\n".join(inspect.getsource(function) for function in functions)
+    texts = [f"{inspect.getsource(helper)}\n{name} = {helper.__name__}\n" for name, helper in helpers.items()]
+    texts = "\n".join([*texts, inspect.getsource(function)])
     path = os.pathsep.join(filter(None, sys.path))
     with TemporaryDirectory() as folder:
         program = Path(folder, "train.py")
-        program.write_text(PROGRAM.format(functions=texts, name=functions[-1].__name__), encoding="utf-8")
+        program.write_text(PROGRAM.format(functions=texts, name=function.__name__), encoding="utf-8")
         command = [sys.executable, "-m", "torch.distributed.run", *where, "--log-dir", folder, str(program)]
         how = {"env": os.environ | ON_CPU | {"PYTHONPATH": path}, "encoding": "utf-8", "errors": "replace"}
         done = subprocess.run(command, capture_output=True, timeout=280, **how)
