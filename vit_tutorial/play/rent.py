@@ -62,13 +62,13 @@ def draw_memory(axis: Axes, card: str, need: planner.Memory) -> None:
     if start > room:
         axis.barh(0, start, height=0.56, fill=False, ec="red", lw=4)
     axis.axvline(room, color=plots.INK, ls=":")
-    axis.set(title=f"on each {card}: {start:.1f} GB, {room:g} are free (dotted)", xlabel="GB", xlim=(0, None))
+    axis.set(title=f"on each {card}: {start:.1f} GB, of {room:g} (dotted)", xlabel="GB", xlim=(0, None))
     axis.legend(frameon=False, loc="lower left", ncols=3, fontsize=8, columnspacing=1)
 
 
 def draw_hours(axis: Axes, computing: float, waiting: float, deadline: float, euros: float) -> None:
-    axis.barh(0, computing, height=0.5, color=plots.SLATE, label="computing")
-    axis.barh(0, waiting, left=computing, height=0.5, color=plots.SERIES[1], label="waiting for the network")
+    axis.barh(0, computing, height=0.5, color="#9FB0BF", label="computing")
+    axis.barh(0, waiting, left=computing, height=0.5, color=plots.SERIES[5], label="waiting for the network")
     if deadline < 2 * (computing + waiting):
         axis.axvline(deadline, color=plots.INK, ls=":")
     axis.set(
