@@ -140,8 +140,8 @@ def epoch_seconds(
 def step_seconds(macs: int, parameters: int, batch: int, devices: int, flops: float, link: float) -> float:
     """Seconds of a step by DDP: six numbers -> one.
 
-    `epoch_seconds` for whoever has no small micro-batches, no checkpointing and float32 gradients: a multiply-add is
-    two operations, backward costs two forward passes, and what is sent on a ring overlaps with backward.
+    A multiply-add is two operations, backward costs two forward passes, and what is sent on a ring overlaps with
+    backward: `epoch_seconds` without micro-batches and checkpointing. `flops` is what training reaches.
     """
     compute = 6 * macs * batch / devices / flops
     sending = 2 * (devices - 1) / devices * 4 * parameters / link
