@@ -137,7 +137,7 @@ def epoch_seconds(
     return passes * one - last + max(last, 2 * reduce)
 
 
-def step_seconds(macs: int, parameters: int, batch: int, devices: int, flops: float, link: float) -> float:
+def step_seconds(macs: int, parameters: int, batch: int, devices: int, flops: float, link: float):
     """Seconds of a step by DDP: six numbers -> one.
 
     A multiply-add is two operations, backward costs two forward passes, and what is sent on a ring overlaps with
