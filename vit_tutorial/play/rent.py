@@ -62,7 +62,7 @@ def draw_memory(axis: Axes, card: str, need: planner.Memory) -> None:
     if start > room:
         axis.barh(0, start, height=0.56, fill=False, ec="red", lw=4)
     axis.axvline(room, color=plots.INK, ls=":")
-    axis.set(title=f"on each {card}: {start:.1f} GB, of {room:g} (dotted)", xlabel="GB", xlim=(0, None))
+    axis.set(title=f"on each {card}: {start:.1f} GB; {room:g} are usable (dotted)", xlabel="GB", xlim=(0, None))
     axis.legend(frameon=False, loc="lower left", ncols=3, fontsize=8, columnspacing=1)
 
 
