@@ -3,14 +3,12 @@
     uv run --extra test python -m benchmarks.planner        # about ten minutes, on a CPU; a GPU joins in
 
 Memory is counted (vit_tutorial.speed.PeakMemory, within FakeTensorMode, so that nothing is held), with two processes
-as torch's profiler sees it, and on a GPU as its allocator does. Written to data/results/planner.json, with the steps
-that benchmarks/speed.py timed on an H100.
+as torch's profiler sees it, and on a GPU as its allocator does. Written to data/results/planner.json.
 """
 
 import functools
 import gc
 import json
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -30,7 +28,7 @@ from torch.utils.checkpoint import checkpoint
 from vit_tutorial import VARIANTS, ViT, ViTConfig, files, planner, speed
 from vit_tutorial.train import Recipe, train_step
 
-from .machine import RESULTS, machine, store
+from .machine import machine, store
 
 SHAPES = [("Ti/16", 32), ("S/16", 32), ("B/32", 64), ("B/16", 8), ("B/16", 64), ("L/16", 16), ("H/14", 1), ("H/14", 32)]
 CHECKPOINTED = [("B/16", 8), ("L/16", 64), ("H/14", 64)]
@@ -183,14 +181,6 @@ def micro_batches_row(name: str, config: ViTConfig) -> dict:
     return row
 
 
-def timed_on_gpu() -> dict:
-    """Median seconds of B/16's step, all in bfloat16, as benchmarks/speed.py stored them."""
-    stored = json.loads((RESULTS / "speed_cuda.json").read_text())
-    names = {n: f"step, B/16, bfloat16, batch {n}" for n in (1, 8, 32)}
-    seconds = [statistics.median(stored["rows"][name]["seconds"]["ours"]) for name in names.values()]
-    return {"model": "B/16", "device": stored["machine"]["device"], "images": [*names], "seconds": seconds}
-
-
 def main() -> None:
     measures = {"counted": counted} | ({"gpu": on_gpu} if torch.cuda.is_available() else {})
     memory = []
@@ -207,7 +197,6 @@ def main() -> None:
         "machine": machine("cuda" if torch.cuda.is_available() else "cpu"),
         "memory": memory,
         "micro_batches": [micro_batches_row(name, config) for name, config in TIMED.items()],
-        "gpu_steps": timed_on_gpu(),
         "two processes": {"config": asdict(SHARED), "rows": in_two_processes()},
         "compute": [
             {"variant": v, "epochs": e, "images": JFT, "exaflop": x, "source": "arXiv 2010.11929, table 6"}

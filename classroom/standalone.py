@@ -58,8 +58,7 @@ def used(tree: ast.Module) -> list[Path]:
     called = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
     names = {path.relative_to(data.FOLDER).as_posix() for path in data.FOLDER.glob("*.safetensors")} & said
     for split, kind in {"train": "train", "test": "t10k"}.items():
-        program = any(f'mnist("{split}")' in text for text in said)  # in a string
-        if ("mnist" in called and split in said) or program:
+        if "mnist" in called and split in said:
             names |= {path.relative_to(data.FOLDER).as_posix() for path in data.FOLDER.glob(f"mnist/{kind}-*")}
     if "real_block" in called:
         names.add("sam2_block7.safetensors")

@@ -1,7 +1,6 @@
 """The benchmarks compare like with like, and their page says what was measured."""
 
 import json
-import math
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -10,8 +9,8 @@ from unittest import mock
 import pytest
 import torch
 
-from benchmarks import batch_rate, page, tables
 from benchmarks import mnist_minute as minute
+from benchmarks import page, tables
 from benchmarks import speed as bench
 from vit_tutorial import ViT, ViTConfig, count_parameters, data, files, plots, speed
 
@@ -162,11 +161,3 @@ def test_a_rung_that_a_machine_lacks_is_left_open():
     }
     _, lines = tables.ladder_section({"machines": both})
     assert "| compiled | 4 (8.0) |  |" in lines and "| flash | 0 (3.0) | 0 (3.0) |" in lines
-
-
-def test_the_best_rate_is_found_between_the_rates_that_were_tried():
-    bests = (-3.3, -6.1, -4.8)  # of three seeds, in powers of two
-    tried = batch_rate.bracket(lambda rate, seed: (math.log2(rate) - bests[seed]) ** 2, start=-9)
-    assert [*tried] == [*range(min(tried), -1)]  # none left out, one above the highest
-    found = [math.log2(batch_rate.best(tried, seed)) for seed in range(3)]
-    assert found == pytest.approx(bests)

@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 
-from benchmarks.planner import GIANT, checkpoint_blocks, counted, timed_on_gpu
+from benchmarks.planner import GIANT, checkpoint_blocks, counted
 from vit_tutorial import VARIANTS, ViT, ViTConfig, count_parameters, data, planner, vit
 from vit_tutorial.planner import Machine, epoch_seconds, memory, plan
 from vit_tutorial.speed import PeakMemory, count_macs
@@ -141,7 +141,6 @@ def test_published_compute_and_times():
         how, checkpointed = (VARIANTS[row["variant"]], row["batch"], row["precision"]), row["checkpointed"]
         assert row["formula"] == memory(*how, checkpointed=checkpointed).peak
         assert row["formula"] == pytest.approx(row["counted"], rel=0.01 if checkpointed else 0.002)
-    assert known["gpu_steps"] == timed_on_gpu()  # copied from what benchmarks/speed.py stored
     for row in data.result("peaks")["rows"]:
         how = VARIANTS[row["variant"]], row["batch"], row["precision"]
         assert row["formula"] == memory(*how, checkpointed=row["checkpointed"]).peak
@@ -163,6 +162,9 @@ def test_time_by_hand():
     assert epoch_seconds(B, 1000, 100, machine, 4, sharded=True, micro_batches=5) == pytest.approx(15 * one_way)
     assert epoch_seconds(B, 1000, 100, machine, 4, micro_batches=5) == pytest.approx(alone / 4 * 13 / 15 + 2 * one_way)
     assert epoch_seconds(B, 1000, 100, replace(machine, link=math.inf), 4) == pytest.approx(alone / 4)
+    for devices in (1, 4):  # lesson 13's formula
+        one = planner.step_seconds(count_macs(B), P, 100, devices, 50e12, 2e9)
+        assert 10 * one == pytest.approx(epoch_seconds(B, 1000, 100, machine, devices))
 
 
 def test_small_micro_batches_take_the_time_to_start_their_operations():

@@ -137,6 +137,17 @@ def epoch_seconds(
     return passes * one - last + max(last, 2 * reduce)
 
 
+def step_seconds(macs: int, parameters: int, batch: int, devices: int, flops: float, link: float):
+    """Seconds of a step by DDP: six numbers -> one.
+
+    A multiply-add is two operations, backward costs two forward passes, and what is sent on a ring overlaps with
+    backward: `epoch_seconds` without micro-batches and checkpointing. `flops` is what training reaches.
+    """
+    compute = 6 * macs * batch / devices / flops
+    sending = 2 * (devices - 1) / devices * 4 * parameters / link
+    return compute / 3 + max(2 / 3 * compute, sending)
+
+
 @dataclass(frozen=True)
 class Plan:
     """How many devices, in how many micro-batches each takes its share of a batch, what it holds and takes."""

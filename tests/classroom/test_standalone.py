@@ -35,8 +35,6 @@ def test_it_carries_the_package_and_just_its_data():
         "vit_tutorial/widgets/pad.js",
     } <= names
     assert not any(name.startswith("vit_tutorial/classroom") or name.endswith(".pyc") for name in names)
-    program = {f"vit_tutorial/_data/mnist/train-{part}-ubyte.gz" for part in ("images-idx3", "labels-idx1")}
-    assert program <= carried(standalone(read(LESSONS["13"])))  # named by no cell: a program in a string reads
     families = {f"vit_tutorial/_data/families/{path.name}" for path in data.FOLDER.glob("families/*")}
     assert families and families <= carried(standalone(read(LESSONS["15"])))  # a loop puts their names together
     others = {path for path in (data.FOLDER / "others").rglob("*") if path.is_file()}

@@ -7,6 +7,7 @@ import ast
 import builtins
 import functools
 import gc
+import linecache
 import re
 
 import nbformat
@@ -65,8 +66,10 @@ def test_the_cells_in_view_need_no_folded_cell(path):
 @pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
 def test_the_cells_in_view_run_by_themselves(path):
     space: dict = {}
-    for source in in_view(path):
-        exec(compile(source, path.stem, "exec"), space)
+    for n, source in enumerate(in_view(path)):
+        cell = f"{path.stem}, cell {n} in view"
+        linecache.cache[cell] = len(source), None, source.splitlines(True), cell  # as IPython does: torchrun reads it
+        exec(compile(source, cell, "exec"), space)
     space.clear()
     gc.collect()  # functions hold the namespace that holds them, and MNIST is in it
 

@@ -1,11 +1,15 @@
 """Lesson 13: the processes of a run: how they find each other, and what is said when one or its memory fails."""
 
 import importlib.util
+import inspect
 import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import torch
@@ -20,6 +24,19 @@ if TYPE_CHECKING:  # it takes seconds
 
 ENGINES = ("FSDP", "DEEPSPEED", "MEGATRON_LM", "PARALLELISM_CONFIG")  # accelerate's, which split the parameters
 NO_MEMORY = "out of memory|alloc_failed|can't allocate memory|not enough memory"  # of CUDA and MPS, cuBLAS, the CPU
+ON_CPU = {"CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
+ON_CPU |= {"USE_LIBUV": "0"} if os.name == "nt" else {}  # PyTorch for Windows comes without it
+PROGRAM = """import math, torch, torch.distributed as dist, torch.nn.functional as F
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+from vit_tutorial import *
+
+{functions}
+dist.init_process_group("gloo")  # nccl where there are GPUs
+{name}(dist.get_rank(), dist.get_world_size())
+dist.barrier()  # or one may leave while another still needs it
+dist.destroy_process_group()
+"""
 NO_PEER = "connection (closed|reset) by peer|broken pipe"
 
 
@@ -45,6 +62,28 @@ def join() -> "Accelerator":
     if started not in (1, world):
         raise ValueError(f"WORLD_SIZE: {started} processes started, {world} joined; try ACCELERATE_USE_CPU=true")
     return accelerator
+
+
+def torchrun(function: Callable, processes: int = 2, **helpers: Callable) -> None:
+    """Write a function and its helpers into a program, and start it in several processes, as the command does.
+
+    They run on the CPU; each calls the function with its rank and their number. Printed is what all of them print, in
+    the order of their ranks, or the end of what they complain of. A helper is known under the name that it has here.
+    """
+    where = ["--standalone", "--local-addr", "127.0.0.1", "--nproc-per-node", str(processes), "--redirects", "1"]
+    texts = [f"{inspect.getsource(helper)}\n{name} = {helper.__name__}\n" for name, helper in helpers.items()]
+    texts = "\n".join([*texts, inspect.getsource(function)])
+    path = os.pathsep.join(filter(None, sys.path))
+    with TemporaryDirectory() as folder:
+        program = Path(folder, "train.py")
+        program.write_text(PROGRAM.format(functions=texts, name=function.__name__), encoding="utf-8")
+        command = [sys.executable, "-m", "torch.distributed.run", *where, "--log-dir", folder, str(program)]
+        how = {"env": os.environ | ON_CPU | {"PYTHONPATH": path}, "encoding": "utf-8", "errors": "replace"}
+        done = subprocess.run(command, capture_output=True, timeout=280, **how)
+        said = [log.read_text(encoding="utf-8").strip() for log in sorted(Path(folder).rglob("stdout.log"))]
+    if done.returncode:  # its last words are the reason
+        said.append(f"{done.stderr[-6000:]}\nstatus {done.returncode}")
+    print("\n".join(filter(None, said)))
 
 
 def check_launch() -> None:

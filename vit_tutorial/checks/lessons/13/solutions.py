@@ -1,19 +1,55 @@
 """Solutions of the exercises of lesson 13."""
 
-import math
+import math  # noqa: F401 - mistakes are written with it
 
 import torch
+import torch.nn.functional as F
+
+from ....vit import count_parameters
 
 
-def my_images(step, micro_batch, rank, world, micro_batches, batch_size):
-    """Positions in the epoch's order of a process's micro-batch: six ints -> int64 (n,)."""
+def my_gradient(model, images, labels, size):
+    """The gradient of the batch's mean loss, `size` images at a time: (B, C, H, W), (B,) -> (P,)."""
     ### BEGIN SOLUTION
-    first = step * batch_size
-    batch = torch.arange(first, first + batch_size)
-    mine = batch[rank::world]
-    size = len(mine) // micro_batches
-    start = micro_batch * size
-    return mine[start : start + size]
+    model.zero_grad()
+    parts = zip(images.split(size), labels.split(size), strict=True)
+    for x, y in parts:
+        share = len(x) / len(images)
+        loss = F.cross_entropy(model(x), y) * share
+        loss.backward()
+    grads = [p.grad.flatten() for p in model.parameters()]
+    return torch.cat(grads)
+    ### END SOLUTION
+
+
+def my_step(macs, parameters, batch, devices, flops, link):
+    """Seconds of a step: six numbers -> one."""
+    ### BEGIN SOLUTION
+    operations = 6 * macs * batch
+    compute = operations / devices / flops
+    times = 2 * (devices - 1) / devices
+    sending = times * 4 * parameters / link
+    backward = 2 / 3 * compute
+    return compute / 3 + max(backward, sending)
+    ### END SOLUTION
+
+
+def largest_micro_batch(config, batch, room, checkpointed):
+    """Images at a time: a ViTConfig, the batch, bytes, a bool -> int."""
+    ### BEGIN SOLUTION
+    D, M, h = config.embed_dim, config.mlp_dim, config.num_heads
+    block = 8 * D + 2 * M + 4 + h
+    kept = config.depth * block
+    if checkpointed:
+        kept = config.depth * D + block
+    fixed = 16 * count_parameters(config)
+    per_image = 4 * config.num_tokens * kept
+    for images in range(batch, 0, -1):
+        even = batch % images == 0
+        need = fixed + images * per_image
+        if even and need <= room:
+            return images
+    return 0
     ### END SOLUTION
 
 
@@ -39,19 +75,4 @@ def mended_run(w, x, y, world, epochs, batch_size, rate, seed):
             loss = torch.stack(errors).mean()
             losses.append(loss)
     return w, torch.stack(losses)
-    ### END SOLUTION
-
-
-def fsdp_numbers(shapes, rank, world):
-    """Numbers that a process holds: a list of shapes, its rank, all processes -> int."""
-    ### BEGIN SOLUTION
-    total = 0
-    for shape in shapes:
-        rows, *others = shape
-        share = math.ceil(rows / world)
-        start = min(rows, rank * share)
-        stop = min(rows, start + share)
-        own = stop - start
-        total += own * math.prod(others)
-    return total
     ### END SOLUTION
