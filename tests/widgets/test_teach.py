@@ -81,6 +81,17 @@ def test_a_sign_of_ones_own_counts_in_the_bars_and_costs_a_drawing():
     assert game.kept[-1][1] == 4 and game.bars[4].value > 0.9 and len(game.scores) == 3
 
 
+def test_the_lesson_goes_on_with_the_drawings_that_are_kept_if_there_is_one_of_each():
+    game = played(0)
+    images, places = game.drawings()
+    assert places.tolist() == [place for _, place in game.kept] and images.shape == (8, 1, 28, 28)
+    assert torch.equal(images[0], data.normalise(game.kept[0][0]))
+    images, places = teach.play().drawings()
+    assert torch.equal(images, data.normalise(draw_signs(3, seed=50, shake=0.25)[0])) and places.tolist()[::3] == [*range(4)]
+    game.draw(game.kept[0][0]).keep("my own")
+    assert len(game.drawings()[1]) == 8, "a sign of one's own isn't one of the four"
+
+
 def test_a_readers_probe_is_used_from_three_signs_on():
     asked = []
 
