@@ -19,12 +19,17 @@ TASK = f"Teach it four signs. Par: {GOAL} % of 400 new ones, with {PAR} drawings
 UNDO = "undo"
 
 
+def exam() -> tuple[Tensor, Tensor]:
+    """The 400 signs that are to be read, normalised, (400, 1, 28, 28), and their places in SIGNS, (400,)."""
+    images, places = draw_signs(100, seed=1000)
+    return data.normalise(images), places
+
+
 @functools.cache
 def material() -> tuple[ViT, Tensor, Tensor]:
-    """The digit model, the features that it makes of 400 signs, (400, D), and their places in SIGNS, (400,)."""
-    model = weights.load(data.path("vit_mnist.safetensors"))
-    signs, places = draw_signs(100, seed=1000)
-    (features,) = inputs_of(model, [model.head.linear], data.normalise(signs))
+    """The digit model, the features that it makes of the exam, (400, D), and the places of its signs, (400,)."""
+    model, (images, places) = weights.load(data.path("vit_mnist.safetensors")), exam()
+    (features,) = inputs_of(model, [model.head.linear], images)
     return model, features, places
 
 
