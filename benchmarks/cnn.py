@@ -2,7 +2,7 @@
 
 Both learn from 300, 3,000 or 50,000 digits of MNIST with the same optimiser, shifts, batches and numbers of steps. Each
 has its own learning rate for each number of digits, chosen after 2,000 steps on 10,000 digits of the training set that
-neither learns from; test accuracy on 10,000 others. Lessons 00, 08 and 11 quote it. Stopped, it goes on where it was.
+neither learns from; test accuracy on 10,000 others. Lesson 08 quotes it. Stopped, it goes on where it was.
 """
 
 import argparse

@@ -4,7 +4,7 @@ FOLDER holds CIFAR-10 (benchmarks/cifar10_data.py reads it). A small ViT learns 
 for 25 passes: from each as it is; flipped and shifted; mixed with another picture in half of the batches (CutMix);
 with smoothed labels; and with flips, shifts and CutMix together. Rate, schedule, start and order are the same in all
 rows of a seed, and were tuned for none of them. Each run's averaged weights (EMA) are measured next to its last ones,
-halfway on 2,000 other training pictures, and at the end, once, on the 10,000 test pictures. Two rows are for lesson 11.
+halfway on 2,000 other training pictures, and at the end, once, on the 10,000 test pictures. No lesson shows it.
 What two papers report is written down, too. Stopped, it goes on after the last run that ended.
 """
 

@@ -1,12 +1,8 @@
-"""The four signs of lesson 11, and how the programs that drew them come to its result."""
+"""The four signs of lesson 11."""
 
 import torch
 
-from benchmarks import handful
-from tests.reference import with_noise
-from vit_tutorial import ViT, ViTConfig
-from vit_tutorial.signs import CIRCLE, SIGNS, draw_signs
-from vit_tutorial.train import Recipe, fit
+from vit_tutorial.signs import CIRCLE, SIGNS, draw_signs, enlarged, milled
 
 
 def test_a_seed_draws_the_same_signs_again_and_another_draws_others():
@@ -27,12 +23,20 @@ def test_signs_are_framed_as_digits_are_and_a_circle_is_round():
     assert (images[40:60, 0, 12:16, 12:16] == 0).all()  # nothing in the middle of a ring
 
 
-def test_held_layers_stay_where_they_are_for_as_long_as_asked():
-    model = with_noise(ViT(ViTConfig(8, 4, 1, 2, 6, 2, 3, 8)), size=0.3)
-    before = {name: p.detach().clone() for name, p in model.named_parameters()}
-    handful.hold(model, 2)
-    images, labels = torch.randn(4, 1, 8, 8), torch.arange(4) % 2
-    for epochs, still in ((2, True), (2, False)):  # steps 1 and 2, then two more
-        fit(model, images, labels, Recipe(epochs=epochs, batch_size=4, weight_decay=0.0))
-        kept = {name for name, p in model.named_parameters() if torch.equal(p, before[name])}
-        assert kept == (set(before) - {"head.linear.weight", "head.linear.bias"} if still else set())
+def test_a_digit_is_enlarged_into_its_box_and_black_around_it():
+    counts = torch.full((2, 1, 8, 8), 16.0)
+    for box in (28, 20, 13):
+        images = enlarged(counts, box)
+        assert images.shape == (2, 1, 28, 28) and images.dtype == torch.uint8
+        inked = (images[0, 0] == 255).nonzero()
+        assert len(inked) == box**2 and inked.min() == (28 - box) // 2
+    assert 110 < enlarged(counts / 2, 28)[0, 0, 14, 14] < 140
+
+
+def test_the_mill_counts_ink_in_squares():
+    image = torch.zeros(2, 1, 28, 28, dtype=torch.uint8)
+    image[0, 0, 4:24, 4:24] = 255  # a square fills all of them
+    image[1, 0, 4:24, 10:15] = 255  # a stroke, a quarter as wide as it is high, those in the middle
+    first, second = milled(image)
+    assert (first == 16).all() and first.shape == (1, 8, 8)
+    assert (second[0, :, 3:5] == 16).all() and not second[0, :, :3].any() and not second[0, :, 5:].any()

@@ -1,4 +1,4 @@
-"""Four signs that no digit model has seen, drawn by a program with an unsteady hand and framed like MNIST's digits."""
+"""What no digit model has seen: four signs, drawn by a program with an unsteady hand, and digits as 8 x 8 numbers."""
 
 import math
 
@@ -38,3 +38,31 @@ def scribble(strokes: list, shake: float, generator: torch.Generator) -> Tensor:
         places = 56 + 32 * ((torch.tensor(points) + aside) @ turned) * torch.tensor([1, 1 + tall])
         ImageDraw.Draw(paper).line([*map(tuple, places.tolist())], 255, int(width), "curve")
     return frame_digit(torch.from_numpy(np.array(paper)))
+
+
+def enlarged(counts: Tensor, box: int) -> Tensor:
+    """Digits as scikit-learn stores them, (n, 1, 8, 8) from 0 to 16, in a box of so many pixels, in the middle.
+
+    -> (n, 1, 28, 28), uint8, black around the box.
+    """
+    large = F.interpolate(counts / 16, size=box, mode="bicubic").clamp(0, 1)
+    left = (28 - box) // 2
+    right = 28 - box - left
+    return (255 * F.pad(large, (left, right, left, right))).round().to(torch.uint8)
+
+
+def milled(images: Tensor) -> Tensor:
+    """MNIST's digits as scikit-learn would store them: (n, 1, 28, 28), uint8 -> (n, 1, 8, 8), from 0 to 16.
+
+    The ink is cut out, scaled to 32 x 32 black or white, and counted in squares of 4 x 4 (its user guide, load_digits).
+    """
+    found = []
+    for image in images:
+        rows, columns = image[0].amax(1).nonzero(), image[0].amax(0).nonzero()
+        ink = image[:, rows.min() : rows.max() + 1, columns.min() : columns.max() + 1]
+        width = min(32, round(32 * ink.shape[2] / ink.shape[1]))
+        ink = F.interpolate(ink[None] / 255, size=(32, width), mode="bilinear", antialias=True)
+        left = (32 - width) // 2
+        black = F.pad(ink, (left, 32 - width - left)) > 0.5
+        found.append(16 * F.avg_pool2d(black.float(), 4)[0])
+    return torch.stack(found)

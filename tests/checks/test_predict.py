@@ -17,7 +17,7 @@ from vit_tutorial.checks.predict import TABLES, near, plain, table
 
 SPACE = {"torch": torch, "nn": nn, "F": F, "math": math, "rearrange": rearrange, "vt": vt, "data": data}
 
-SLOW = ["leftmost", "same-mill", "final-norm-gone", "corner-patch", "centre-probe", "misread-ones"]
+SLOW = ["leftmost", "same-mill", "final-norm-gone", "corner-patch", "centre-probe", "worst-digit"]
 SLOW += ["forgotten-norm"]  # more than a second each
 
 

@@ -1,8 +1,10 @@
 """Fine-tuning: a linear probe beside scikit-learn's logistic regression, rates by layer beside timm's groups."""
 
+import re
 import subprocess
 import sys
 
+import nbformat
 import pytest
 import torch
 from PIL import Image
@@ -12,10 +14,11 @@ from torchvision.transforms.functional import pil_to_tensor
 
 from tests.reference import with_noise
 from tests.weights.others import SMALL, changed, images_for, timm_model
+from tools.lesson import LESSONS
 from vit_tutorial import ViT
 from vit_tutorial.interpret import inputs_of
 from vit_tutorial.train import Recipe, parameter_groups, train_step
-from vit_tutorial.train.finetune import layer_groups, probe, read_folder
+from vit_tutorial.train.finetune import all_shifts, layer_groups, probe, read_folder, with_new_head
 from vit_tutorial.weights.dialects import TIMM, their_name
 
 
@@ -59,6 +62,72 @@ def test_what_only_some_functions_need_is_imported_by_them():
     command = "import sys, vit_tutorial.train.finetune, vit_tutorial.weights.pretrained;"
     command += "assert not {'sklearn', 'torchvision', 'timm', 'transformers', 'accelerate'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", command], check=True)
+
+
+def test_a_new_head_is_zero_on_a_copy_that_learns():
+    model = with_noise(ViT(changed(num_classes=7)), size=0.3).requires_grad_(False)
+    new = with_new_head(model, ["a", "b", "c"])
+    assert new.config.num_classes == 3 and new.labels == ["a", "b", "c"] and model.config.num_classes == 7
+    assert not new.head.linear.weight.any() and not new.head.linear.bias.any() and new.head.linear.weight.shape[0] == 3
+    assert all(p.requires_grad for p in new.parameters()) and not any(p.requires_grad for p in model.parameters())
+    assert all(torch.equal(p, model.get_parameter(n)) for n, p in new.named_parameters() if "linear" not in n)
+
+
+def test_all_shifts_are_the_25_by_up_to_two_pixels():
+    images, labels = torch.rand(3, 2, 6, 7), torch.tensor([4, 0, 1])
+    views, answers = all_shifts(images, labels)
+    assert views.shape == (75, 2, 6, 7) and answers.tolist() == [4, 0, 1] * 25
+    assert len({view.numpy().tobytes() for view in views}) == 75
+    assert torch.equal(views[36:39], images), "the middle one moves nothing"
+    assert torch.equal(views[0][:, :4, :5], images[0][:, 2:, 2:]) or torch.equal(views[0][:, 2:, 2:], images[0][:, :4, :5])
+
+
+def printed(library: str) -> str:
+    """Lesson 11's block of code for another library."""
+    (path,) = [path for path in LESSONS if path.stem.startswith("11")]
+    prose = "\n".join(cell.source for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "markdown")
+    (block,) = [block for block in re.findall(r"```python\n(.+?)```", prose, re.S) if library in block]
+    return block
+
+
+def test_the_lines_for_timm_run_as_printed(tmp_path, monkeypatch):
+    timm = pytest.importorskip("timm", reason="timm is not installed")
+    for name in "ab":
+        (tmp_path / "my_photos" / name).mkdir(parents=True)
+        Image.new("RGB", (20, 30)).save(tmp_path / "my_photos" / name / "x.png")
+    make = timm.create_model
+    offline = lambda name, pretrained, **others: make(name, depth=2, **others)  # noqa: E731
+    monkeypatch.setattr(timm, "create_model", offline)
+    monkeypatch.chdir(tmp_path)
+    space: dict = {}
+    exec(printed("timm"), space)
+    images, labels = next(iter(space["loader"]))
+    assert images.shape == (2, 3, 518, 518) and sorted(labels.tolist()) == [0, 1]
+    rates = {group["lr"] for group in space["optimizer"].param_groups}
+    assert len(rates) == 4 and max(rates) == pytest.approx(1e-4) and min(rates) == pytest.approx(1e-4 * 0.65**3)
+    alone = "import timm\nassert not hasattr(timm, 'optim')"  # why the second import is there
+    subprocess.run([sys.executable, "-c", alone], check=True)
+
+
+def test_the_lines_for_transformers_run_as_printed(tmp_path, monkeypatch):
+    transformers = pytest.importorskip("transformers", reason="transformers is not installed")
+    sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "image_size": 28, "num_labels": 7}
+    transformers.Dinov2ForImageClassification(transformers.Dinov2Config(**sizes)).save_pretrained(tmp_path)
+    kind, said = transformers.AutoModelForImageClassification, []
+    load = kind.from_pretrained
+
+    def offline(name, **others):
+        model, report = load(str(tmp_path), output_loading_info=True, **others)
+        said.append(report)
+        return model
+
+    monkeypatch.setattr(kind, "from_pretrained", offline)
+    space: dict = {}
+    exec(printed("transformers"), space)
+    assert space["model"].classifier.out_features == 5
+    (report,) = said
+    assert {entry[0] for entry in report["mismatched_keys"]} == {"classifier.weight", "classifier.bias"}
+    assert not report["missing_keys"] and not report["unexpected_keys"]
 
 
 def test_layer_groups_scale_as_timms():

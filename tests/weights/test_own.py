@@ -11,6 +11,7 @@ from torch import nn
 from tests.border import TINY, refused, tiny
 from tests.weights.others import changed, images_for, new, same_numbers
 from vit_tutorial import ViT, ViTConfig, data, files, weights
+from vit_tutorial.train.finetune import with_new_head
 
 KINDS = [{}, {"num_registers": 2, "norm_eps": 1e-12}, {"pool": "mean", "norm_last": True, "image_size": (24, 40)}]
 
@@ -95,6 +96,34 @@ def test_a_config_that_is_none_is_refused_before_memory_is_asked_for(config, tmp
         assert tracemalloc.get_traced_memory()[1] < 50_000_000
     finally:
         tracemalloc.stop()
+
+
+def test_a_reloaded_model_tells_its_classes_by_name(tmp_path):
+    tuned = with_new_head(tiny(), ["cat", "dög", "yam"])
+    weights.save(tuned, tmp_path / "x")
+    again = weights.load(tmp_path / "x")
+    assert again.labels == ["cat", "dög", "yam"] and again.config.num_classes == 3 and same_numbers(tuned, again)
+    weights.save(torch.compile(again), tmp_path / "y")  # saved again, they stay
+    assert weights.load(tmp_path / "y").labels == again.labels
+    assert with_new_head(again, range(2)).labels == ["0", "1"], "a new head doesn't keep the old names"
+    weights.save(tiny(), tmp_path / "x")
+    assert weights.load(tmp_path / "x").labels is None and "vit_labels" not in files.read(tmp_path / "x")[1]
+
+
+@pytest.mark.parametrize("wrong", [["cat", "dog"], ["cat", "dog", "cat"], ["cat", "dog", 3], ("cat", "dog", "yam"), "yam"])
+def test_labels_that_are_no_names_of_the_classes_are_refused(wrong, tmp_path):
+    model = with_new_head(tiny(), ["cat", "dog", "yam"])
+    weights.save(model, tmp_path / "x")
+    kept = (tmp_path / "x").read_bytes()
+    model.labels = wrong
+    with pytest.raises(ValueError, match="^labels: expected 3 different names in a list, got "):
+        weights.save(model, tmp_path / "x")
+    assert (tmp_path / "x").read_bytes() == kept
+    if isinstance(wrong, list):
+        _, texts = files.read(tmp_path / "x")
+        files.save(tmp_path / "x", model.state_dict(), texts | {"vit_labels": json.dumps(wrong)})
+        with refused(r"^path: .*labels: expected 3 different names", tmp_path, error=ValueError):
+            weights.load(tmp_path / "x")
 
 
 MATRIX = "encoder.blocks.1.attention.out.weight"

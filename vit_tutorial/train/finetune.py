@@ -1,6 +1,8 @@
-"""Lesson 11: a folder of photos, and what is trained: the last layer alone, or all layers at rates of their own."""
+"""Lesson 11: new classes for a model, a folder of photos, and what is trained: the last layer alone, or all layers."""
 
-from collections.abc import Callable
+import copy
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from os import PathLike
 
 import torch
@@ -12,7 +14,30 @@ from ..evaluate import check_examples
 from ..files import as_path
 from ..interpret import inputs_of
 from ..vit import ViT
-from .recipe import Recipe, parameter_groups
+from .recipe import Recipe, parameter_groups, shift
+
+
+def all_shifts(images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+    """Each image moved by up to two pixels, in all 25 ways: (n, C, H, W), (n,) -> 25n of each."""
+    steps = torch.arange(-2, 3)
+    ways = torch.cartesian_prod(steps, steps)  # (25, 2): rows and columns
+    moved = [shift(images, way.expand(len(images), 2)) for way in ways]
+    return torch.cat(moved), labels.repeat(len(ways))
+
+
+def with_new_head(model: ViT, labels: Iterable) -> ViT:
+    """A copy of the model whose last layer is new, one row for each of the classes' names. It starts at zero.
+
+    All of the copy learns, whatever was frozen. Its `labels` are the names, and `weights.save` keeps them.
+    """
+    new = copy.deepcopy(model).requires_grad_()
+    new.labels = [str(name) for name in labels]
+    new.config = replace(model.config, num_classes=len(new.labels))
+    old = model.head.linear
+    new.head.linear = nn.Linear(old.in_features, len(new.labels)).to(old.weight)
+    nn.init.zeros_(new.head.linear.weight)
+    nn.init.zeros_(new.head.linear.bias)
+    return new
 
 
 def probe(model: ViT, images: Tensor, labels: Tensor, C: float = 1.0) -> None:
@@ -81,7 +106,7 @@ def read_photo(path: PathLike) -> Image.Image:
 def layer_groups(model: nn.Module, recipe: Recipe) -> list[dict]:
     """The groups of `parameter_groups`, split by depth; `scale` is a group's share of the rate.
 
-    Built in lesson 11; arXiv 2106.08254, "BEiT". The head learns at the full rate, the last block at
+    arXiv 2106.08254, "BEiT". The head learns at the full rate, the last block at
     `layer_decay` times that, the one before at its square, and so on; the embeddings come last.
     """
     groups, split = parameter_groups(model, recipe.weight_decay), []

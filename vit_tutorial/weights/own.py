@@ -14,14 +14,30 @@ from .loading import load_exactly
 
 
 def save(model: ViT, path: str | PathLike) -> None:
-    """A ViT as one safetensors file, its config in the metadata; raises what `files.save` raises."""
+    """A ViT as one safetensors file, its config in the metadata, and the names of its classes if it has `labels`.
+
+    Raises ValueError where the labels are no list of different names, one for each class, and what `files.save` raises.
+    """
     model = getattr(model, "_orig_mod", model)  # what torch.compile has wrapped
-    config = json.dumps(asdict(config_of(model)))
-    files.save(path, model.state_dict(), {"vit_config": config})
+    config, texts = config_of(model), {}
+    if (labels := getattr(model, "labels", None)) is not None:
+        texts = {"vit_labels": json.dumps(checked(labels, config))}
+    files.save(path, model.state_dict(), {"vit_config": json.dumps(asdict(config)), **texts})
+
+
+def checked(labels: list[str], config: ViTConfig) -> list[str]:
+    """The names, or a ValueError unless they are different strings, one for each of the config's classes."""
+    fits = isinstance(labels, list) and all(isinstance(name, str) for name in labels)
+    if not (fits and len(set(labels)) == len(labels) == config.num_classes):
+        raise ValueError(f"labels: expected {config.num_classes} different names in a list, got {labels!r}")
+    return labels
 
 
 def load(path: str | PathLike) -> ViT:
-    """The ViT that `save` stored, in eval mode and in float32; ValueError for any other file."""
+    """The ViT that `save` stored, in eval mode and in float32; ValueError for any other file.
+
+    Its `labels` are the names of its classes, or None where none were saved.
+    """
     tensors, texts = files.read(path)
     tensors = {name: tensor.float() if tensor.dtype == torch.float16 else tensor for name, tensor in tensors.items()}
     if "vit_config" not in texts:
@@ -39,6 +55,7 @@ def load(path: str | PathLike) -> ViT:
         with torch.random.fork_rng(devices=[]):  # the start values are drawn in vain
             model = build(config)
         load_exactly(model, tensors, {name: name for name in model.state_dict()})
+        model.labels = checked(json.loads(texts["vit_labels"]), config) if "vit_labels" in texts else None
     except (ArithmeticError, LookupError, RecursionError, RuntimeError, TypeError, ValueError) as error:
         raise ValueError(f"path: {str(path)!r} holds a config that is no ViT's, or another one's: {error}") from error
     return model.eval()

@@ -4,7 +4,7 @@ import torch
 from sklearn.linear_model import LogisticRegression
 
 from vit_tutorial.interpret import inputs_of
-from vit_tutorial.train import parameter_groups, shift
+from vit_tutorial.train import shift
 from vit_tutorial.train.finetune import layer_of
 
 
@@ -41,23 +41,9 @@ def right_probe(model, images, labels, C):
     model.head.linear.load_state_dict(layer_of(found))
 
 
-def right_groups(model, recipe):
-    blocks = list(model.encoder.blocks)
-    layers = [model.head, *blocks[::-1], model]  # from the top; what is left belongs to the model alone
-    groups, seen = [], set()
-    for n, layer in enumerate(layers):
-        own = {id(p) for p in layer.parameters()} - seen
-        seen |= own
-        for group in parameter_groups(model, recipe.weight_decay):
-            params = [p for p in group["params"] if id(p) in own]
-            groups.append({**group, "params": params, "scale": recipe.layer_decay**n})
-    return groups
-
-
 RIGHT = {
     "freeze": right_freeze,
     "shifted_views": right_views,
     "between": right_between,
     "probe": right_probe,
-    "layer_groups": right_groups,
 }

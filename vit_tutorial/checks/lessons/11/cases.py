@@ -7,11 +7,11 @@ import torch
 from torch import Tensor
 
 from ....interpret import inputs_of
-from ....train import Recipe, shift
+from ....train import shift
 from ....vit import ViT, ViTConfig
 from ...engine import Exercise
 from ...observe import Unfit, fill, numbers, same
-from .solutions import between, freeze, my_groups, my_probe, views_mended
+from .solutions import between, freeze, my_probe, views_mended
 
 
 def small(depth: int) -> ViT:
@@ -136,30 +136,6 @@ def between_words(got, old, new) -> str:
     return f"{way + 0.0005:.2f} of the way from old to new" if same(got, old + way * step) else "other numbers"
 
 
-GROUPS = [(2, 0.5, 0.1, False), (3, 0.8, 0.05, False), (1, 0.6, 0.2, True), (4, 0.9, 0.3, False)]
-
-
-def rates(answer, depth: int, layer_decay: float, weight_decay: float, frozen: bool):
-    """Share of the rate and weight decay of each kind of parameter."""
-    model = small(depth)
-    model.patch_embedding.requires_grad_(not frozen)
-    groups = answer(model, Recipe(layer_decay=layer_decay, weight_decay=weight_decay))
-    if groups is None:
-        return None
-    if not (isinstance(groups, list) and all(isinstance(group, dict) and "params" in group for group in groups)):
-        raise Unfit('a list of dicts is asked for, each with "params", "weight_decay" and "scale".')
-    held = {}
-    for group in groups:
-        for p in group["params"]:
-            held.setdefault(id(p), []).append((float(group.get("scale", 1)), float(group.get("weight_decay", -1))))
-    said = {}
-    for name, p in model.named_parameters():
-        found = held.get(id(p), [])
-        words = "in no group" if not found else "in several groups" if len(found) > 1 else ""
-        said[name] = words or "share {:.4f}, weight decay {:g}".format(*found[0])
-    return said
-
-
 PROBES = [(3, 56, 5.0), (4, 53, 0.3), (5, 47, 8.0)]  # classes, images, C
 
 
@@ -230,15 +206,5 @@ EXERCISES = {
         gradients=False,
         untried="two classes",
         words=lambda classes, n, C: f"(model, images, labels, {C}), {n} images of {classes} classes",
-    ),
-    "layer_groups": Exercise(
-        my_groups,
-        GROUPS,
-        run=rates,
-        gradients=False,
-        words=lambda depth, layer_decay, weight_decay, frozen: (
-            f"(model, recipe), {depth} blocks, layer_decay {layer_decay}, weight_decay {weight_decay}"
-            + ", patch projection frozen" * frozen
-        ),
     ),
 }

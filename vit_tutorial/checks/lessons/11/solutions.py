@@ -3,7 +3,7 @@
 import torch
 
 from ....interpret import inputs_of
-from ....train import parameter_groups, shift
+from ....train import shift
 
 
 def freeze(model, k):
@@ -74,25 +74,4 @@ def my_probe(model, images, labels, C):
     with torch.no_grad():
         layer.weight.copy_(weight)
         layer.bias.copy_(bias)
-    ### END SOLUTION
-
-
-def my_groups(model, recipe):
-    """Groups of parameters, each with its `weight_decay` and its `scale`: a share of the rate."""
-    ### BEGIN SOLUTION
-    depth = len(model.encoder.blocks)
-    steps = {}
-    for parameter in model.parameters():
-        steps[parameter] = depth + 1
-    for i, block in enumerate(model.encoder.blocks):
-        for parameter in block.parameters():
-            steps[parameter] = depth - i
-    for parameter in model.head.parameters():
-        steps[parameter] = 0
-    groups = []
-    for group in parameter_groups(model, recipe.weight_decay):
-        for parameter in group["params"]:
-            scale = recipe.layer_decay ** steps[parameter]
-            groups.append({"params": [parameter], "weight_decay": group["weight_decay"], "scale": scale})
-    return groups
     ### END SOLUTION
