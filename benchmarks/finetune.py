@@ -6,8 +6,9 @@ and beside it what has no trained weights: logistic regression on the pixels, an
 long and ten times as long.
 
 Like with like: all get shifts by up to two pixels and, where all is trained, 300 steps of ten pictures, however many
-pictures there are; and each has one number chosen, its learning rate or the regression's C, at 100 labels, on draws that are not measured afterwards; the long runs take that of the short ones, and some are measured at two and
-four times it. Accuracy on 897 digits that no run has seen. Lesson 11 shows the figures.
+pictures there are; and each has one number chosen, its learning rate or the regression's C, at 100 labels, on draws
+that are not measured afterwards; the long runs take that of the short ones, and some are measured at two and four
+times it. Accuracy on 897 digits that no run has seen. Lesson 11 shows the figures.
 Stopped, it goes on where it was.
 """
 

@@ -1,4 +1,4 @@
-"""Lesson 11's games: teach a probe the signs that you draw while it looks on, and walk from the old model to the new."""
+"""Lesson 11's games: teach a probe your signs while you draw, and walk from the old model to the new."""
 
 import functools
 from collections.abc import Callable
@@ -128,7 +128,8 @@ class Teach(Panel):
         said += f", {int(self.scores[-1])} % read (guessing: 25 %)." if self.scores else "."
         reached = [n for n, score in enumerate(self.scores, 1) if score >= GOAL]
         if reached:
-            said += f" You needed {reached[0]}: {'that is par or better!' if reached[0] <= PAR else 'try it with fewer.'}"
+            praise = "that is par or better!" if reached[0] <= PAR else "try it with fewer."
+            said += f" You needed {reached[0]}: {praise}"
         return self.tell(said, self.picture())
 
     def still(self) -> bytes:
@@ -165,7 +166,7 @@ def walk(read: Callable[[float], tuple[float, float]], goal: float = 0.93) -> Pa
         colours = [plots.SERIES[5] if share > goal else plots.SLATE for share in shares.values()]
         axis.barh(["old digits", "new signs"], [*shares.values()][::-1], color=colours[::-1])
         axis.axvline(goal, color=plots.QUERY, ls=":")
-        for line, (name, share) in enumerate(reversed(shares.items())):
+        for line, share in enumerate(reversed(shares.values())):
             axis.text(share + 0.01, line, f"{share:.0%}", va="center")
         said = f"{percent} % of the way: " + ", ".join(f"{share:.0%} of the {name}" for name, share in shares.items())
         both = all(share > goal for share in shares.values())
