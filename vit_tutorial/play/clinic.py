@@ -66,7 +66,7 @@ class Clinic(PlaceBoard):
         prices = {name: price for name, (price, _) in tests.items()}
         columns = {coins(price): [n for n in prices if prices[n] == price] for price in sorted({*prices.values()})}
         self.tests = {name: test for name, (_, test) in tests.items()}
-        guilty = {name: checks.EXERCISES[MISTAKES[name][0]].name for name in ill}
+        guilty = {name: f"it was in the {MISTAKES[name][0].removeprefix('digit_')}" for name in ill}
         super().__init__(f"patient {seed}", columns, guilty, PAR, [*MISTAKES], prices)
         self.said = f"Patient {seed} has {len(ill)} of the {len(MISTAKES)} mistakes below. Par is {coins(PAR)}."
 
