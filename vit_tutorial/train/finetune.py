@@ -28,7 +28,8 @@ def all_shifts(images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
 def with_new_head(model: ViT, labels: Iterable) -> ViT:
     """A copy of the model with a new last layer, one row for each of the classes' names.
 
-    The layer starts at zero. All of the copy learns, whatever was frozen. Its `labels` are the names, and `weights.save` keeps them.
+    The layer starts at zero. All of the copy learns, whatever was frozen. Its `labels` are the names, which
+    `weights.save` keeps.
     """
     new = copy.deepcopy(model).requires_grad_()
     new.labels = [str(name) for name in labels]
