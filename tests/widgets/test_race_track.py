@@ -41,7 +41,7 @@ def paced(monkeypatch):
 
 
 def test_a_race_ends_with_the_rules_verdict_and_the_answers(paced):
-    assert "Score to beat: 2.5 times as fast." in paced.said
+    assert "Score to beat: 2.5 times SDPA." in paced.said
     assert paced.race("loop", "SDPA").said.startswith("SDPA is 1.20 times as fast as loop, 1.20 to 1.20: a gain, seen.")
     assert "100 of 100 answers are the same." in paced.said and not paced.board, "only what beats SDPA is on the board"
     assert "a loss, seen" in paced.race("SDPA", "loop", rounds=9).said
@@ -68,8 +68,25 @@ def test_a_version_of_ones_own_counts_if_it_keeps_the_answers(paced):
         return says(4)(x)
 
     liar.spent = 0.1
-    assert "0 of 100 answers are the same. Your best: 4.00." in paced.enter(liar).race().said
+    said = paced.enter(liar).race().said
+    assert "0 of 100 answers are the same. That's fewer than 99, so it doesn't count. Your best: 4.00." in said
+    assert "Beaten!" not in said
     assert [*paced.board] == ["mine", "dragster"]
+
+
+def test_a_refusal_stays_to_be_read_and_each_call_sees_other_digits(paced, monkeypatch):
+    assert paced.enter(3).race().said == "A version is a function from digits to logits, not 3."
+    assert "1.20 times as fast" in paced.race().said
+    monkeypatch.undo()
+    seen = []
+
+    def looks(x):
+        seen.append(x[0, 0, 0, 0].item())
+        return says(3)(x)
+
+    digits = torch.arange(96.0).view(96, 1, 1, 1).expand(-1, 1, 28, 28)
+    race_track.play({"loop": says(3), "SDPA": looks}, digits).race("loop", "SDPA", rounds=8)
+    assert seen[:4] == [0, 32, 64, 0]
 
 
 def test_a_disturbed_race_runs_other_programs_that_end(paced, monkeypatch):
