@@ -87,7 +87,9 @@ class Drag(PatchBoard):
         if self.covered:
             return f"Round {self.round} of 5, {name}: which patch is brightest for the framed query? Click it, uncover."
         if self.round:
-            return f"Round {self.round} of 5, {name}: brightest {steps}. You are {self.off[-1]} steps off."
+            off = f"{self.off[-1]} step" + "s" * (self.off[-1] != 1)
+            last = " The step leads out of the picture here." * (self.round == len(ROUNDS))
+            return f"Round {self.round} of 5, {name}: brightest {steps}.{last} You are {off} off."
         return f"{name}: brightest {steps}. Drag the framed query. Then play five rounds: par is {PAR} steps off."
 
     def league(self) -> str:
@@ -106,14 +108,15 @@ class Drag(PatchBoard):
             self.said = "Click a patch of a covered map first."
         elif action == NEXT and self.covered:
             self.said = "This round's map is still covered: click a patch, then uncover."
+        elif action == NEXT and self.round == len(ROUNDS):
+            self.said = f"All five rounds are played: {sum(self.off)} steps off in all. Press {FREE} to begin again."
         elif action == UNCOVER:
             call, best = divmod(self.chosen[0], self.rows), scores(self.of_box, *ROUNDS[self.round - 1]).argmax()
             row, column = divmod(best.item(), self.rows)
             self.off = [*self.off, max(abs(call[0] - row), abs(call[1] - column))]  # as a chess king walks
             self.show()
         elif action in (NEXT, FREE):
-            again = action == FREE or self.round == len(ROUNDS)
-            self.off, self.round = ([], int(action == NEXT)) if again else (self.off, self.round + 1)
+            self.off, self.round = ([], 0) if action == FREE else (self.off, self.round + 1)
             if self.round:
                 self.picked = dict(zip(self.picked, ROUNDS[self.round - 1], strict=False))
             self.chosen, self.drags = [], not self.round
