@@ -40,14 +40,25 @@ def called(answer: Callable, model: nn.Module, images: torch.Tensor, labels: tor
 
 
 def in_parts(answer: Callable) -> dict[str, bool]:
-    """How many images go through the model at a time."""
+    """How many images go through the model at a time, and how many passes wait for their backward."""
     model, images, labels, size = batches(0)[0]
-    seen: list[int] = []
-    model.register_forward_pre_hook(lambda _, given: seen.append(len(given[0])))
+    seen, waiting, most = [], set(), [0]
+
+    def note(_, given: tuple, logits: torch.Tensor) -> None:
+        seen.append(len(given[0]))
+        if logits.requires_grad:
+            number = len(seen)
+            waiting.add(number)
+            most.append(len(waiting))
+            logits.register_hook(lambda _: waiting.discard(number))
+
+    model.register_forward_hook(note)
     called(answer, model, images, labels, size)
     return {
         "all images go through the model at once: the result is right, but memory is that of the whole batch. Take "
-        "`size` of them at a time.": max(seen, default=0) <= size
+        "`size` of them at a time.": max(seen, default=0) <= size,
+        "no micro-batch is taken backward before the next one comes: the result is right, but the activations of all of "
+        "them are kept, as many as of the whole batch. Take each one backward by itself.": max(most) <= 1,
     }
 
 
