@@ -79,7 +79,7 @@ def test_all_shifts_are_the_25_by_up_to_two_pixels():
     assert views.shape == (75, 2, 6, 7) and answers.tolist() == [4, 0, 1] * 25
     assert len({view.numpy().tobytes() for view in views}) == 75
     assert torch.equal(views[36:39], images), "the middle one moves nothing"
-    assert torch.equal(views[0][:, :4, :5], images[0][:, 2:, 2:]), "the first goes up and to the left"
+    assert torch.equal(views[0][:, 2:, 2:], images[0][:, :4, :5]), "the first goes down and to the right"
 
 
 def printed(library: str) -> str:

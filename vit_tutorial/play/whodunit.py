@@ -88,7 +88,7 @@ class Whodunit(PlaceBoard):
         self.left = dict(zip(draw.sample([*FAULTS], faults), draw.sample(range(6), faults), strict=True))
         blocks = {name: "in block {i}" if "{i}" in FAULTS[name][0] else "outside the blocks" for name in self.left}
         had = {name: words.format(i=self.left[name]) for name, words in blocks.items()}
-        super().__init__(f"case {seed} of {faults}", COLUMNS, had, PAR * faults, FAULTS, PRICES)
+        super().__init__(f"case {seed}, faults: {faults}", COLUMNS, had, PAR * faults, FAULTS, PRICES)
         self.said = f"Case {seed}: {faults} fault{'s' * (faults > 1)}. The copy misreads {misread(self.left)} of 300 "
         self.said += f"digits, the original {misread({})} (guessing: 270). Par is {self.par} coins."
         self.gaps = self.compare()
