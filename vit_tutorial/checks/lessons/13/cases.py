@@ -57,8 +57,8 @@ def in_parts(answer: Callable) -> dict[str, bool]:
     return {
         "all images go through the model at once: the result is right, but memory is that of the whole batch. Take "
         "`size` of them at a time.": max(seen, default=0) <= size,
-        "no micro-batch is taken backward before the next one comes: the result is right, but the activations of all of "
-        "them are kept, as many as of the whole batch. Take each one backward by itself.": max(most) <= 1,
+        "no micro-batch is taken backward before the next one comes: the result is right, but the activations of all "
+        "of them are kept, as many as of the whole batch. Take each one backward by itself.": max(most) <= 1,
     }
 
 
