@@ -133,10 +133,10 @@ def test_without_a_browser_it_is_a_picture_with_words():
 def test_the_slider_walks_and_says_when_both_are_there():
     panel = teach.walk(lambda share: (0.8 + 0.2 * share, 1 - 0.3 * share))
     slider = panel.children[1]
-    assert slider.value == 100 and "100 % of the way: 100% of the new signs, 70% of the old digits" in panel.said
+    assert slider.value == 100 and "100 % of the way: 100.0% of the new signs, 70.0% of the old digits" in panel.said
     assert panel.said.endswith("Find both above 93%.")
     slider.value = 70
-    assert panel.said.endswith("Find both above 93%.") and "94% of the new signs, 79%" in panel.said
+    assert panel.said.endswith("Find both above 93%.") and "94.0% of the new signs, 79.0%" in panel.said
     panel = teach.walk(lambda share: (0.95, 0.94))
     assert panel.said.endswith("Both are above 93%!")
 

@@ -102,7 +102,7 @@ class Teach(Panel):
         probe(self.learned, *finetune.all_shifts(images, labels), 10.0)
         with torch.no_grad():
             found = self.learned.head.linear(self.features).argmax(dim=1)
-        return 100 * (torch.tensor(self.seen)[found] == self.truth).float().mean().item()
+        return 100 * (torch.tensor(self.seen)[found] == self.truth).sum().item() / len(found)
 
     def put(self, image: Tensor) -> "Teach":
         self.pad = DigitPad(self.model, image[0])
@@ -126,6 +126,8 @@ class Teach(Panel):
         self.put(torch.zeros(1, 28, 28, dtype=torch.uint8)).read()
         said = f"{TASK} {len(self.kept)} kept"
         said += f", {int(self.scores[-1])} % read (guessing: 25 %)." if self.scores else "."
+        if self.scores and not self.learned:
+            said += " A probe needs two different signs."
         reached = [n for n, score in enumerate(self.scores, 1) if score >= GOAL]
         if reached:
             praise = "that is par or better!" if reached[0] <= PAR else "try it with fewer."
@@ -167,8 +169,8 @@ def walk(read: Callable[[float], tuple[float, float]], goal: float = 0.93) -> Pa
         axis.barh(["old digits", "new signs"], [*shares.values()][::-1], color=colours[::-1])
         axis.axvline(goal, color=plots.QUERY, ls=":")
         for line, share in enumerate(reversed(shares.values())):
-            axis.text(share + 0.01, line, f"{share:.0%}", va="center")
-        said = f"{percent} % of the way: " + ", ".join(f"{share:.0%} of the {name}" for name, share in shares.items())
+            axis.text(share + 0.01, line, f"{share:.1%}", va="center")
+        said = f"{percent} % of the way: " + ", ".join(f"{share:.1%} of the {name}" for name, share in shares.items())
         both = all(share > goal for share in shares.values())
         return figure, f"{said} read. " + (f"Both are above {goal:.0%}!" if both else f"Find both above {goal:.0%}.")
 
