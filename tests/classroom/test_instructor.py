@@ -88,7 +88,7 @@ def test_the_page_names_minutes_goals_plan_mistakes_and_questions(path):
     part, times = instructor.about(path), facts(read(path))
     assert f"{times['minutes_to_read']} minutes to read" in part and part.count("\n1. ") == 2
     goals = re.search(r"can explain\n\n(.+?)\n\n## ", part, re.DOTALL)[1]
-    assert goals.count("\n- ") in (3, 4)  # a recap of four lines, in older lessons five
+    assert goals.count("\n- ") in (3, 4)  # a recap of four lines
     planned, end = slides.plan(path), 0
     for slide in planned:
         end += slide.minutes

@@ -6,7 +6,6 @@ import statistics
 from pathlib import Path
 
 import nbformat
-import pytest
 
 from classroom.lessons import FACTS, facts, first_screen
 from tools import readme, store
@@ -18,11 +17,6 @@ ROOT = Path(__file__).parents[2]
 
 def code_lines(cell) -> int:
     return sum(1 for line in cell.source.splitlines() if line.strip() and not line.strip().startswith("#"))
-
-
-def fifth(lesson) -> bool:
-    """Whether it is a lesson of the fifth edition: half the ideas, and a game."""
-    return "vit_tutorial.play" in "".join(cell.source for cell in lesson.code)
 
 
 def texts(cell) -> str:
@@ -119,26 +113,23 @@ def test_a_lesson_has_its_parts(lesson):
     for part in ("## Break it", "## Your turn", "## Recap", "**Test yourself**", "**Next:**", "**Predict"):
         assert part in lesson.prose
     recap = lesson.prose.split("## Recap")[1]
-    lines, questions = (4, 2) if fifth(lesson) else (5, 3)
-    assert len(re.findall(r"^- ", recap, re.M)) == lines
-    assert len(re.findall(r"^\d\. ", recap.split("<details>")[0], re.M)) == questions
-    assert len(re.findall(r"^\d\. ", recap.split("<details>")[1], re.M)) == questions
+    assert len(re.findall(r"^- ", recap, re.M)) == 4
+    assert len(re.findall(r"^\d\. ", recap.split("<details>")[0], re.M)) == 2
+    assert len(re.findall(r"^\d\. ", recap.split("<details>")[1], re.M)) == 2
     assert sum(cell.source.count("assert ") for cell in lesson.code) >= 6
     assert lesson.prose.lower().count("**predict") >= 3
 
 
 def test_a_lesson_is_one_thread_with_a_map_and_a_place_to_rest(lesson):
     thread = re.sub(r"<details>.*?</details>", "", lesson.prose.split("## Your turn")[0], flags=re.DOTALL)
-    words, guesses = (1500, 5) if fifth(lesson) else (2300, 8)
-    assert len(thread.split()) <= words and lesson.prose.count("**Predict") <= guesses
+    assert len(thread.split()) <= 1500 and lesson.prose.count("**Predict") <= 5
     assert "**A good place to stop for today.**" in thread
-    if not fifth(lesson) or lesson.path.stem < "08":
+    if lesson.path.stem < "08":
         assert f'figure1.here("{lesson.path.stem[:2]}")' in first_screen(lesson)[-1].source
 
 
-def test_a_lesson_of_the_fifth_edition_has_room(lesson):
-    if not fifth(lesson):
-        pytest.skip("this lesson is of the fourth edition")
+def test_a_lesson_has_room_and_a_game(lesson):
+    assert "vit_tutorial.play" in "".join(cell.source for cell in lesson.code)
     proofs = [cell for cell in lesson.code if "proof" in cell.metadata.get("tags", [])]
     assert len(lesson.cells) <= 75 and sum(map(code_lines, proofs)) <= 40
     assert "**Write it first:**" in lesson.prose and "checks.yours(" in "".join(cell.source for cell in lesson.code)
