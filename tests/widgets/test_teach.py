@@ -166,8 +166,8 @@ def test_it_is_drawn_kept_and_walked_with_mouse_and_keys(page):
     page.get_by_role("button", name="undo").click()
     page.wait_for_function(said, arg="2 kept, 50 % read")
     run_cell(page, 2)
-    page.wait_for_function(said, arg="100 % of the way: 100% of the new signs, 40%")
+    page.wait_for_function(said, arg="100 % of the way: 100.0% of the new signs, 40.0%")
     page.locator(".widget-slider .noUi-handle, .ui-slider-handle").first.focus()
     for _ in range(2):
         page.keyboard.press("ArrowLeft")
-    page.wait_for_function(said, arg="90 % of the way: 98% of the new signs, 46%")
+    page.wait_for_function(said, arg="90 % of the way: 98.0% of the new signs, 46.0%")
