@@ -7,7 +7,6 @@ exercise has to itself. Run as `python -m tools.fieldguide`; a test compares.
 import re
 from pathlib import Path
 
-from tools.catalogue import cell
 from vit_tutorial import checks
 
 from . import LESSONS
@@ -75,6 +74,11 @@ def mistake(exercise: str, words: str) -> str:
     if len(found) != 1:
         raise LookupError(f"{words!r}: {len(found)} mistakes of {exercise} have these words, expected 1")
     return found.pop()
+
+
+def cell(text: str) -> str:
+    """Text as it stands in a cell of a table in Markdown."""
+    return text.replace("|", "\\|").replace("\n", " ")
 
 
 def cause(sentence: str) -> str:
