@@ -23,7 +23,7 @@ from vit_tutorial.modern import build
 from vit_tutorial.weights.dialects import DIALECTS, export, find_dialect
 from vit_tutorial.weights.loading import load_foreign, plain
 
-from .machine import RESULTS, machine, store
+from .machine import RESULTS, Log
 
 Reference = tuple[dict, Callable[[Tensor], Tensor]]  # what is loaded, and what gives the logits
 TIMM = {
@@ -121,7 +121,7 @@ def main() -> None:
         difference = ((model(images) - expected).abs().max() / expected.abs().max()).item()
         rows.append({"dialect": dialect, "variant": variant, "difference": difference})
         print(f"{dialect:22} {variant:50} {difference:.1e}", flush=True)
-    store("parity", machine("cpu", "torchvision", "timm", "transformers") | {"rows": rows}, RESULTS)
+    Log("parity", "torchvision", "timm", "transformers", folder=RESULTS).store(rows=rows)
 
 
 if __name__ == "__main__":
