@@ -35,6 +35,7 @@ BATCHES = {
     "cuda": {"B/16": (1, 8, 32, 256), "MNIST": (32, 2048)},
 }
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+BUDGET = 30  # seconds to race for each row, six rounds at least
 
 
 class EinsumAttention(MultiHeadAttention):
@@ -151,9 +152,7 @@ def measure(build: Callable, config: ViTConfig, batch: int, dtype: torch.dtype, 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
-    parser.add_argument("--budget", type=float, default=30, help="seconds to race for each row, six rounds at least")
-    arguments = parser.parse_args()
-    device = arguments.device
+    device = parser.parse_args().device
     name = f"speed_{device if device == 'cuda' else torch.backends.cpu.get_cpu_capability().lower()}"
     if device == "cuda" and not torch.cuda.is_available():
         sys.exit("--device: cuda was asked for, and this machine has no GPU that torch sees")
@@ -166,7 +165,7 @@ def main() -> None:
         for build in (forward, step):
             row = f"{build.__name__}, {shape}, {kind}, batch {batch}"
             if row not in measured:
-                measured[row] = measure(build, SHAPES[shape], batch, DTYPES[kind], device, arguments.budget)
+                measured[row] = measure(build, SHAPES[shape], batch, DTYPES[kind], device, BUDGET)
                 log.store()
                 print(row, {n: round(1e3 * min(t), 1) for n, t in measured[row]["seconds"].items()}, flush=True)
 

@@ -29,7 +29,7 @@ def busy() -> None:
 def record(log: Log) -> None:
     """Seconds of all rounds beside so many busy processes: A, B and A again are one work."""
     others = max(0, (os.cpu_count() or 1) + 2 - round(os.getloadavg()[0]))
-    model = importlib.import_module("experiments.12_ladder").build(MultiHeadAttention, "cpu")
+    model = importlib.import_module("experiments.12_ladder").build(MultiHeadAttention)
     helpers = [multiprocessing.get_context("spawn").Process(target=busy, daemon=True) for _ in range(others)]
     image = torch.randn(1, 3, 32, 32)
     for helper in helpers:

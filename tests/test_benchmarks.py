@@ -6,7 +6,6 @@ import json
 import sys
 from dataclasses import replace
 from pathlib import Path
-from unittest import mock
 
 import pytest
 import torch
@@ -16,7 +15,7 @@ from benchmarks import page
 from benchmarks import speed as bench
 from benchmarks.machine import Log
 from experiments import __main__ as experiments
-from vit_tutorial import ViT, ViTConfig, count_parameters, data, files
+from vit_tutorial import ViT, ViTConfig, count_parameters, data
 
 ROOT = Path(__file__).parents[1]
 
@@ -84,29 +83,6 @@ def test_muon_moves_every_matrix_of_a_block_by_one_that_is_nearly_orthogonal():
             assert lengths.quantile(0.1) > 0.6 and lengths.max() < 1.3  # five rounds do not lift the very smallest
 
 
-def short(rank: int, folder: str, without: str) -> None:
-    """The minute's training on few pictures; writes how its model ends."""
-    mnist, real = data.mnist, minute.evaluate
-
-    def looked_at(model, *test):
-        Path(folder, f"model {rank}").write_text(str(files.checksum(model.state_dict(), {})))
-        return real(model, *test)
-
-    few = mock.patch.object(data, "mnist", lambda split: tuple(t[:4096] for t in mnist(split)))
-    with few, mock.patch.object(minute, "evaluate", looked_at):
-        minute.train(rank, folder, 3, without)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(("without", "right"), [("all", 0.6), ("Muon", 0.15)])
-def test_two_processes_of_the_minute_train_one_model(tmp_path, without, right):
-    torch.multiprocessing.spawn(short, (str(tmp_path), without), 2)
-    rows = json.loads((tmp_path / "rows.json").read_text())
-    assert len(rows) == len(minute.PASSES) and rows[-1]["accuracy"] > right
-    assert [row["seconds"] for row in rows] == sorted(row["seconds"] for row in rows)
-    assert (tmp_path / "model 0").read_text() == (tmp_path / "model 1").read_text()
-
-
 def test_the_page_is_made_from_the_stored_results():
     assert page.text() == page.PAGE.read_text(encoding="utf-8")
 
@@ -117,18 +93,13 @@ def test_a_row_of_the_page_by_hand():
     assert page.race("a label", seconds, ("timm", "einsum")) == expected
 
 
-SCRIPTS = [path.stem for path in sorted((ROOT / "experiments").glob("[01][0-9]_*.py"))]
-
-
-@pytest.mark.parametrize("script", SCRIPTS)
-def test_an_experiment_is_ready_to_run(script):
-    assert 0 <= int(script[:2]) <= 15
-    assert {*inspect.signature(importlib.import_module(f"experiments.{script}").main).parameters} <= {"folder"}
-
-
-def test_each_result_that_a_lesson_reads_has_its_experiment():
+def test_each_result_has_its_experiment():
+    scripts = {path.stem[3:]: path.stem for path in (ROOT / "experiments").glob("[01][0-9]_*.py")}
     trained = {"cifar10", "weights", "others_files"}  # by scripts of benchmarks, beside the files that they made
-    assert {script[3:] for script in SCRIPTS} | trained == {path.stem for path in data.RESULTS.iterdir()}
+    assert {*scripts} | trained == {path.stem for path in data.RESULTS.iterdir()}
+    for script in scripts.values():
+        takes = {*inspect.signature(importlib.import_module(f"experiments.{script}").main).parameters}
+        assert int(script[:2]) <= 15 and takes <= {"folder"}, script
 
 
 @pytest.mark.parametrize(
