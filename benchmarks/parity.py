@@ -1,7 +1,8 @@
 """Do the same weights give the same logits? python -m benchmarks.parity
 
 Models of torchvision, timm and transformers, and JAX files as timm reads them, with random non-zero weights, beside
-ours with the weights loaded: the largest difference of the logits, in float64, as a share of the largest one. Written to benchmarks/results/parity.json. Twelve gigabytes of memory for L/16.
+ours with the weights loaded: the largest difference of the logits, in float64, as a share of the largest one. Written
+to benchmarks/results/parity.json. Twelve gigabytes of memory for L/16.
 """
 
 import functools

@@ -2,8 +2,8 @@
 
 Positions: small ViTs, alike but for them, learn digits at 28x28 and photos at 32x32 and then see larger pictures. At
 the size that was learned, a fixed table of counted patches is one of patches in a box, too, so one trained model is
-asked twice. Rotations: what a trained model reads if other features are paired.
-Three seeds each. FOLDER holds CIFAR-10's strips, or some of them. Made for a GPU, and slow without one.
+asked twice. Rotations: what a trained model reads if other features are paired. Three seeds each. FOLDER holds
+CIFAR-10's strips, or some of them. Made for a GPU, and slow without one.
 """
 
 from dataclasses import replace
@@ -54,11 +54,11 @@ def view(images: Tensor, kind: str, chance: torch.Generator) -> Tensor:
     return torch.where(mirrored, images.flip(3), images).roll((down, right), (2, 3))
 
 
-def learn(model: ModernViT, images: Tensor, labels: Tensor, kind: str, rate: float, steps: int, seed: int) -> None:
+def learn(model: ModernViT, images: Tensor, labels: Tensor, kind: str, seed: int) -> None:
     """AdamW, a tenth of the steps warm-up, then half a cosine; gradients of length 1 at most."""
     chance = torch.Generator(images.device).manual_seed(seed)
-    optimizer = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], lr=rate, weight_decay=0.05)
-    warm = steps // 10
+    optimizer = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], lr=2e-3, weight_decay=0.05)
+    steps, warm = STEPS[kind], STEPS[kind] // 10
     schedule = torch.optim.lr_scheduler.SequentialLR(
         optimizer,
         [
@@ -118,7 +118,7 @@ def positions(kind: str, name: str, seed: int, folder: Path) -> list[dict]:
     model = ModernViT(replace(DIGITS if kind == "digits" else PHOTOS, **POSITIONS[name])).to(DEVICE)
     if name == "none":
         model.position_embedding.embedding.requires_grad_(False).zero_()
-    learn(model, images, labels, kind, 2e-3, STEPS[kind], seed)
+    learn(model, images, labels, kind, seed)
     side, rows = model.config.size[0], []
     ways = {"as trained": side, "enlarged": 40 if kind == "digits" else 48, "enlarged twice": side * 2}
     for box in (False, True) if name == FIXED and kind == "digits" else (False,):
@@ -144,7 +144,7 @@ def rotations(seed: int, folder: Path) -> list[dict]:
     images, labels, tests, answers = (part.to(DEVICE) for part in pictures("digits", folder))
     torch.manual_seed(seed)
     model = ModernViT(replace(DIGITS, position="rope")).to(DEVICE)
-    learn(model, images, labels, "digits", 2e-3, STEPS["digits"], seed)
+    learn(model, images, labels, "digits", seed)
     found = {"as trained": accuracy(model, tests, answers)}
     for block in model.encoder.blocks:
         other = Neighbours(model.config).to(DEVICE)
