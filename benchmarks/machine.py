@@ -37,8 +37,8 @@ def processor() -> str:
 class Log:
     """FOLDER/NAME.json as it grows: `values`, beside them the machine and the day of the last one.
 
-    What the file holds is not measured again, unless it was measured with other settings; nor are seconds (`timed`) of
-    this machine and these packages. Delete the file to begin anew.
+    What the file holds is not measured again, unless it was measured with other settings or, where the values are
+    seconds (`timed`), on another machine or with other packages. Delete the file to begin anew.
     """
 
     def __init__(

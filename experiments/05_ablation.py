@@ -5,10 +5,11 @@ which each of them is compared. The model of lesson 08 learns for three epochs f
 measured on the 10,000 others of the training set.
 """
 
-from collections.abc import Callable
+import functools
 from dataclasses import asdict, replace
 
 import torch
+from torch import Tensor
 
 from benchmarks.machine import Log
 from vit_tutorial import EncoderBlock, ViT, ViTConfig, data
@@ -41,24 +42,20 @@ VARIANTS = {  # changes of the config and of the recipe, and the kind of block
 }
 
 
-def accuracy(name: str) -> Callable[[int], float]:
-    """What a variant reads of the 10,000 digits, by seed."""
+def accuracy(name: str, images: Tensor, labels: Tensor, seed: int) -> float:
+    """What a variant reads of the last 10,000 images, having learned from the others."""
     shape, how, kind = VARIANTS[name]
-    raw, labels = data.mnist("train")
-    images = data.normalise(raw)
-
-    def measure(seed: int) -> float:
-        torch.manual_seed(seed)
-        model = ViT(replace(CONFIG, **shape))
-        for block in model.encoder.blocks:
-            block.__class__ = kind
-        fit(model, images[:50_000], labels[:50_000], replace(RECIPE, seed=seed, **how))
-        return evaluate(model, images[50_000:], labels[50_000:])["test_accuracy"]
-
-    return measure
+    torch.manual_seed(seed)
+    model = ViT(replace(CONFIG, **shape))
+    for block in model.encoder.blocks:
+        block.__class__ = kind
+    fit(model, images[:50_000], labels[:50_000], replace(RECIPE, seed=seed, **how))
+    return evaluate(model, images[50_000:], labels[50_000:])["test_accuracy"]
 
 
 def main() -> None:
-    log = Log("ablation", config=asdict(CONFIG), recipe=asdict(RECIPE))
+    log, (raw, labels) = Log("ablation", config=asdict(CONFIG), recipe=asdict(RECIPE)), data.mnist("train")
+    images = data.normalise(raw)
     for name in VARIANTS:
-        log.fill(accuracy(name), "accuracy", name, seeds=range(9 if name == "all of it" else 3))
+        measure = functools.partial(accuracy, name, images, labels)
+        log.fill(measure, "accuracy", name, seeds=range(9 if name == "all of it" else 3))

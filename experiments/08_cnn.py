@@ -5,7 +5,7 @@ rate, chosen after 2,000 steps on 10,000 digits of the training set that neither
 others.
 """
 
-from collections.abc import Callable
+import functools
 from dataclasses import asdict, replace
 
 import torch
@@ -39,22 +39,18 @@ def small_cnn() -> nn.Module:
 MODELS = {"ViT": lambda: ViT(CONFIG), "CNN": small_cnn}
 
 
-def accuracy(kind: str, steps: int, rate: float, test: tuple[Tensor, Tensor]) -> Callable[[int], float]:
-    """What a model reads of the test images after so many steps, by seed."""
+def accuracy(kind: str, steps: int, rate: float, test: tuple[Tensor, Tensor], seed: int) -> float:
+    """What a model reads of the test images after so many steps."""
     raw, labels = (part[:DIGITS] for part in data.mnist("train"))
     images, recipe = data.normalise(raw), replace(RECIPE, learning_rate=rate)
-
-    def measure(seed: int) -> float:
-        torch.manual_seed(seed)
-        model, chance = MODELS[kind](), torch.Generator().manual_seed(seed)
-        optimizer = AdamW(parameter_groups(model, recipe.weight_decay), betas=(0.9, 0.99), fused=True)
-        for step in range(steps):
-            batch = torch.randint(DIGITS, (recipe.batch_size,), generator=chance)
-            offsets = torch.randint(-recipe.shift, recipe.shift + 1, (recipe.batch_size, 2), generator=chance)
-            train_step(model, optimizer, shift(images[batch], offsets), labels[batch], recipe, (step + 1) / steps)
-        return (predict(model, test[0]).argmax(dim=1) == test[1]).double().mean().item()
-
-    return measure
+    torch.manual_seed(seed)
+    model, chance = MODELS[kind](), torch.Generator().manual_seed(seed)
+    optimizer = AdamW(parameter_groups(model, recipe.weight_decay), betas=(0.9, 0.99), fused=True)
+    for step in range(steps):
+        batch = torch.randint(DIGITS, (recipe.batch_size,), generator=chance)
+        offsets = torch.randint(-recipe.shift, recipe.shift + 1, (recipe.batch_size, 2), generator=chance)
+        train_step(model, optimizer, shift(images[batch], offsets), labels[batch], recipe, (step + 1) / steps)
+    return (predict(model, test[0]).argmax(dim=1) == test[1]).double().mean().item()
 
 
 def main() -> None:
@@ -63,12 +59,9 @@ def main() -> None:
     (raw, labels), (test_raw, test_labels) = data.mnist("train"), data.mnist("test")
     held_out, test = (data.normalise(raw[50_000:]), labels[50_000:]), (data.normalise(test_raw), test_labels)
     for kind in MODELS:
-
-        def swept(rate: float, kind: str = kind) -> float:
-            (found,) = log.fill(
-                accuracy(kind, 2000, rate, held_out), "sweep", kind, DIGITS, rate, seeds=range(100, 101)
-            )
-            return found
-
-        best = max(RATES, key=swept)
-        log.fill(accuracy(kind, STEPS, best, test), "accuracy", kind, DIGITS, STEPS)
+        swept = {}
+        for rate in RATES:
+            measure = functools.partial(accuracy, kind, 2000, rate, held_out)
+            swept[rate] = log.fill(measure, "sweep", kind, DIGITS, rate, seeds=range(100, 101))
+        best = max(RATES, key=swept.__getitem__)
+        log.fill(functools.partial(accuracy, kind, STEPS, best, test), "accuracy", kind, DIGITS, STEPS)

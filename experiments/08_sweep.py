@@ -5,6 +5,7 @@ without the warm-up. Written down: the loss on 1,000 validation digits. Then thr
 the accuracy on all 10,000.
 """
 
+import functools
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -40,15 +41,14 @@ def main() -> None:
     raw, labels = data.mnist("train")
     images, log = data.normalise(raw), Log("sweep", steps=STEPS, epochs=EPOCHS)
 
+    def measured(measure: Callable[..., float], recipe: Recipe, seed: int) -> float:
+        torch.manual_seed(seed)
+        return round(measure(ViT(CONFIG), images, labels, replace(recipe, seed=seed)), 4)
+
     def each(name: str, measure: Callable[..., float], rates: tuple[float, ...], recipe: Recipe) -> None:
         for rate in rates:
-
-            def measured(seed: int, rate: float = rate) -> float:
-                torch.manual_seed(seed)
-                how = replace(recipe, learning_rate=rate, seed=seed)
-                return round(measure(ViT(CONFIG), images, labels, how), 4)
-
-            log.fill(measured, name, f"{rate:g}")
+            how = replace(recipe, learning_rate=rate)
+            log.fill(functools.partial(measured, measure, how), name, f"{rate:g}")
 
     each("loss", loss_after, RATES, Recipe())
     each("loss_without_warm_up", loss_after, RATES, Recipe(warm_up=0.0))

@@ -7,7 +7,7 @@ quarters a photo is turned, and to tell its own ten kinds again with a fresh hea
 three seeds each.
 """
 
-from collections.abc import Callable
+import functools
 from dataclasses import replace
 from pathlib import Path
 
@@ -86,32 +86,28 @@ def turned(images: Tensor, seed: int) -> tuple[Tensor, Tensor]:
     return heap, quarters
 
 
-def tuned(question: str, what: str, splits: dict[str, tuple[Tensor, Tensor]]) -> Callable[[int], float]:
-    """The share of new photos that it gets right after fine-tuning "all" or with "body frozen", by seed."""
-
-    def measure(seed: int) -> float:
-        (images, labels), (others, truth) = splits["train"], splits["test"]
-        if question == "turned":
-            (images, labels), (others, truth) = turned(images, seed), turned(others, 1000 + seed)
-        torch.manual_seed(seed)
-        model = photo_model()
-        if what == "body frozen":
-            model.requires_grad_(False)
-        groups = [{"params": [p for name, p in model.named_parameters() if not name.startswith("head.")], "lr": BODY}]
-        model.head.linear = torch.nn.Linear(model.config.embed_dim, int(labels.max()) + 1)
-        groups.append({"params": [*model.head.linear.parameters()], "lr": HEAD})
-        optimizer = torch.optim.AdamW(groups)
-        bend = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: min((step + 1) / 10, 1) * (1 - step / STEPS))
-        for _ in range(STEPS):
-            batch = torch.randint(len(images), (BATCH,))
-            loss = F.cross_entropy(model(right(images[batch])), labels[batch])
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-            bend.step()
-        return round((predict(model.eval(), right(others)).argmax(1) == truth).float().mean().item(), 4)
-
-    return measure
+def tuned(question: str, what: str, splits: dict[str, tuple[Tensor, Tensor]], seed: int) -> float:
+    """The share of new photos that it gets right after fine-tuning, "all" or with "body frozen"."""
+    (images, labels), (others, truth) = splits["train"], splits["test"]
+    if question == "turned":
+        (images, labels), (others, truth) = turned(images, seed), turned(others, 1000 + seed)
+    torch.manual_seed(seed)
+    model = photo_model()
+    if what == "body frozen":
+        model.requires_grad_(False)
+    groups = [{"params": [p for name, p in model.named_parameters() if not name.startswith("head.")], "lr": BODY}]
+    model.head.linear = torch.nn.Linear(model.config.embed_dim, int(labels.max()) + 1)
+    groups.append({"params": [*model.head.linear.parameters()], "lr": HEAD})
+    optimizer = torch.optim.AdamW(groups)
+    bend = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: min((step + 1) / 10, 1) * (1 - step / STEPS))
+    for _ in range(STEPS):
+        batch = torch.randint(len(images), (BATCH,))
+        loss = F.cross_entropy(model(right(images[batch])), labels[batch])
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        bend.step()
+    return round((predict(model.eval(), right(others)).argmax(1) == truth).float().mean().item(), 4)
 
 
 def main(folder: Path) -> None:
@@ -122,4 +118,4 @@ def main(folder: Path) -> None:
     log.store(**used(*(part[:COUNT] for part in splits["test"])))
     for question in ("turned", "kinds"):
         for what in ("all", "body frozen"):
-            log.fill(tuned(question, what, small), "tuned", question, what)
+            log.fill(functools.partial(tuned, question, what, small), "tuned", question, what)

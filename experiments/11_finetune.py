@@ -11,7 +11,7 @@ that are not measured afterwards; the long runs take that of the short ones. Acc
 seen.
 """
 
-from collections.abc import Callable
+import functools
 from dataclasses import asdict, replace
 
 import torch
@@ -104,28 +104,22 @@ def main() -> None:
     images, labels = digits()
     log = Log("finetune", recipe=asdict(RECIPE), steps=STEPS, ways=WAYS)
 
-    def choosing(way: str, number: float) -> Callable[[int], float]:
-        """What a number reads, learned from 100 of the first 900 and measured on the rest of them, by seed."""
+    def choosing(way: str, number: float, seed: int) -> float:
+        """What a number reads, learned from 100 of the first 900 and measured on the rest of them."""
+        taken = choose(labels, 100, seed)
+        rest = torch.ones(900, dtype=torch.bool).index_fill(0, taken, False).nonzero()[:, 0]
+        return reached(way, number, (images[taken], labels[taken]), seed, (images[rest], labels[rest]))
 
-        def measure(seed: int) -> float:
-            taken = choose(labels, 100, seed)
-            rest = torch.ones(900, dtype=torch.bool).index_fill(0, taken, False).nonzero()[:, 0]
-            return reached(way, number, (images[taken], labels[taken]), seed, (images[rest], labels[rest]))
-
-        return measure
-
-    def accuracy(way: str, number: float, n: int) -> Callable[[int], float]:
-        """What is read of the last 897, learned from n of the first 900, by seed."""
-
-        def measure(seed: int) -> float:
-            taken = choose(labels, n, seed)
-            return reached(way, number, (images[taken], labels[taken]), seed, (images[900:], labels[900:]))
-
-        return measure
+    def accuracy(way: str, number: float, n: int, seed: int) -> float:
+        """What is read of the last 897, learned from n of the first 900."""
+        taken = choose(labels, n, seed)
+        return reached(way, number, (images[taken], labels[taken]), seed, (images[900:], labels[900:]))
 
     for way, (numbers, _) in WAYS.items():
-        tried = "random" if "ten times" in way else way
-        swept = {n: sum(log.fill(choosing(tried, n), "sweep", tried, n, seeds=range(100, 103))) for n in numbers}
+        tried, swept = "random" if "ten times" in way else way, {}
+        for number in numbers:
+            measure = functools.partial(choosing, tried, number)
+            swept[number] = sum(log.fill(measure, "sweep", tried, number, seeds=range(100, 103)))
         best = max(numbers, key=swept.__getitem__)
         for n in EXAMPLES:
-            log.fill(accuracy(way, best, n), "accuracy", way, n, seeds=range(5))
+            log.fill(functools.partial(accuracy, way, best, n), "accuracy", way, n, seeds=range(5))
