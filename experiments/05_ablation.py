@@ -39,6 +39,7 @@ VARIANTS = {  # changes of the config and of the recipe, and the kind of block
     "no shifts": ({}, {"shift": 0}, EncoderBlock),
     "no label smoothing": ({}, {"label_smoothing": 0.0}, EncoderBlock),
     "no weight decay": ({}, {"weight_decay": 0.0}, EncoderBlock),
+    "no clipping": ({}, {"clip": 1e9}, EncoderBlock),
 }
 
 
