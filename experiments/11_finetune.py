@@ -68,36 +68,34 @@ def shifted(images: Tensor, labels: Tensor, seed: int, copies: int) -> tuple[Ten
     return shift(images.repeat(copies, 1, 1, 1), offsets), labels.repeat(copies)
 
 
-def learned(images: Tensor, labels: Tensor, seed: int, number: float, copies: int) -> ViT:
-    """A probe with C = `number`."""
-    model = pretrained()
-    probe(model, *shifted(images, labels, seed, copies), C=number)
-    return model
-
-
 def on_pixels(views: Tensor, labels: Tensor, number: float, test: tuple[Tensor, Tensor]) -> float:
     """What logistic regression with C = `number` on the pixels reads of new images."""
     fitted = LogisticRegression(C=number, max_iter=1000).fit(views.flatten(1).numpy(), labels.numpy())
     return float(fitted.score(test[0].flatten(1).numpy(), test[1].numpy()))
 
 
-def tuned(images: Tensor, labels: Tensor, seed: int, number: float, start: str, times: int = 1, **changes) -> ViT:
+def tuned(images: Tensor, labels: Tensor, seed: int, number: float, start: str, times: int = 1) -> ViT:
     """All parameters trained at the rate `number`, with a fresh last layer."""
     torch.manual_seed(seed)
     model = pretrained() if start == "pretrained" else ViT(pretrained().config)
     nn.init.zeros_(model.head.linear.weight)  # as for classes that it has never seen
     nn.init.zeros_(model.head.linear.bias)
     epochs = times * STEPS * RECIPE.batch_size // len(images)
-    fit(model, images, labels, replace(RECIPE, epochs=epochs, seed=seed, learning_rate=number, **changes))
+    fit(model, images, labels, replace(RECIPE, epochs=epochs, seed=seed, learning_rate=number))
     return model
 
 
 def reached(way: str, number: float, few: tuple[Tensor, Tensor], seed: int, test: tuple[Tensor, Tensor]) -> float:
+    """What a way reads of new images with its one number."""
     how = WAYS[way][1]
     if way == "pixels":
         return on_pixels(*shifted(*few, seed, **how), number, test)
-    make = learned if "copies" in how else tuned
-    return evaluate(make(*few, seed, number, **how), *test)["test_accuracy"]
+    if way == "probe":
+        model = pretrained()
+        probe(model, *shifted(*few, seed, **how), C=number)
+    else:
+        model = tuned(*few, seed, number, **how)
+    return evaluate(model, *test)["test_accuracy"]
 
 
 def main() -> None:
