@@ -64,5 +64,6 @@ def main() -> None:
         chance.shuffle(rounds)
         shuffled += races(rounds)
     tally, mixed = (Counter(race["verdict"] for race in all_of) for all_of in (found, shuffled))
-    about = {"load": kept.values["load"], "rounds": WINDOW, "gain": GAIN, "tally": tally, "without a gain": none}
+    about = {name: kept.values[name] for name in ("machine", "load")}  # where the rounds were raced
+    about |= {"rounds": WINDOW, "gain": GAIN, "tally": tally, "without a gain": none}
     Log("rule").store(**about, races=found, **{"in random order, of 3,100": mixed})
