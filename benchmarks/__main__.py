@@ -4,21 +4,18 @@
     uv run --extra test python -m benchmarks start speed                  # these alone, and the page
     uv run --extra test python -m benchmarks --page                       # the page alone, from what is stored
 
-Each writes a file with machine, versions, date and every sample to benchmarks/results, or to data/results if lessons
-read it. On a machine with a GPU, run them there too: `python -m benchmarks.speed --device cuda`, and `python -m
-benchmarks.gpu`. What the lessons' own experiments measured (ablation, cnn, finetune, ...) takes hours and is run by
-itself; the page lists it.
+Each writes a file with machine, versions, date and every sample to benchmarks/results. On a machine with a GPU, run
+`python -m benchmarks.speed --device cuda` there, too. What the lessons' own experiments measured takes hours and is run
+by itself: `python -m experiments`.
 """
 
 import argparse
 import subprocess
 import sys
-from pathlib import Path
 
 from . import page
 
-HERE = Path(__file__).parent
-ALL = ["start", "speed", "ladder", "rule", "mnist", "mnist_minute", "planner"]
+ALL = ["start", "speed", "dinov3", "mnist", "mnist_minute", "timm_models"]
 
 
 def main() -> int:
@@ -31,12 +28,10 @@ def main() -> int:
     failed = []
     for name in [] if options.page else options.names or ALL:
         print(f"== {name}", flush=True)
-        if subprocess.run(
-            [sys.executable, "-m", f"benchmarks.{name}"]
-        ).returncode:  # the others are worth having all the same
+        if subprocess.run([sys.executable, "-m", f"benchmarks.{name}"]).returncode:  # the others are still worth having
             failed.append(name)
     page.write()
-    print(f"{HERE / 'README.md'} is written" + (f"; failed: {', '.join(failed)}" if failed else ""))
+    print(f"{page.PAGE} is written" + (f"; failed: {', '.join(failed)}" if failed else ""))
     return bool(failed)
 
 

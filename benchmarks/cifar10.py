@@ -8,7 +8,7 @@ takes three times as long. Also written: the weights' SHA-256, and the log in da
 import argparse
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
@@ -24,15 +24,13 @@ from vit_tutorial.attention import MultiHeadAttention
 from vit_tutorial.train import evaluate, parameter_groups, predict
 
 from . import cifar10_data
-from .machine import machine, ship, store
+from .machine import Log, ship
 from .mnist_minute import Muon, mimetic
 
 NAME = "vit_cifar10.safetensors"
 CONFIG = ViTConfig(32, 4, 3, 10, 128, 6, 4, 256)
 PASSES, BATCH, RATE, DECAY, SEED = 110, 128, 5e-3, 0.05, 0  # BATCH is of each process
 MIXED, PLAIN_PASSES = 0.5, 10  # the share of batches with patches of another picture in them; none in the last passes
-
-Batches = Callable[[Tensor, Tensor, int, torch.Generator], Iterator[tuple]]
 
 
 class Products(MultiHeadAttention):
@@ -44,8 +42,8 @@ class Products(MultiHeadAttention):
         return self.out(rearrange(looks @ v, "B h N d -> B N (h d)"))
 
 
-def moved(images: Tensor, chance: torch.Generator) -> Tensor:
-    """Each picture (B, 3, H, W) moved by up to four pixels, half of them mirrored."""
+def views(images: Tensor, chance: torch.Generator) -> Tensor:
+    """Each picture (B, 3, H, W) moved by up to four pixels, half of them mirrored, brighter or darker."""
     B, _, H, W = images.shape
     padded = F.pad(images, (4, 4, 4, 4), mode="reflect")
     top, left = torch.randint(9, (2, B, 1), generator=chance)
@@ -53,12 +51,7 @@ def moved(images: Tensor, chance: torch.Generator) -> Tensor:
     mirrored = torch.rand(B, 1, generator=chance) < 0.5
     columns = torch.where(mirrored, columns.flip(1), columns)
     which = torch.arange(B)[:, None, None]
-    return padded.permute(0, 2, 3, 1)[which, rows[:, :, None], columns[:, None, :]].permute(0, 3, 1, 2)
-
-
-def views(images: Tensor, chance: torch.Generator) -> Tensor:
-    """Each picture (B, 3, H, W) moved by up to four pixels, half of them mirrored, brighter or darker."""
-    seen = moved(images, chance)
+    seen = padded.permute(0, 2, 3, 1)[which, rows[:, :, None], columns[:, None, :]].permute(0, 3, 1, 2)
     gain, offset = 0.2 * torch.randn(2, len(images), 1, 1, 1, generator=chance)
     return seen * (1 + gain) + offset
 
@@ -89,28 +82,19 @@ def batches(images: Tensor, labels: Tensor, epoch: int, chance: torch.Generator)
 
 
 def train(rank: int, folder: str, state: str) -> None:
-    """One of two processes: its half of the pictures; the first keeps the state."""
-    splits = cifar10_data.read(Path(folder)).values()
-    pairs = [(data.normalise(x, **data.CIFAR10)[rank::2], y[rank::2]) for x, y in splits]
-    run(rank, state, CONFIG, PASSES, SEED, pairs, batches)
-
-
-def run(rank: int, state: str, config: ViTConfig, passes: int, seed: int, pairs: list, batches: Batches) -> None:
-    """Train on a process's pictures and labels, `pairs` (its test ones behind them); gradients are averaged over both.
-
-    `batches(images, labels, epoch, chance)` makes an epoch. The state is kept in the folder `state` after each.
-    """
+    """One of two processes: its half of the pictures, gradients averaged; the first keeps the state after each pass."""
     torch.set_num_threads(1)
     meeting, kept = Path(state, "meet").resolve(), Path(state, "state.pt")
     dist.init_process_group("gloo", init_method=f"file://{meeting}", rank=rank, world_size=2)
-    (images, labels), test = pairs
-    torch.manual_seed(seed)  # the same model in both, other pictures
-    model, rows = ViT(config), []
+    splits = cifar10_data.read(Path(folder)).values()
+    (images, labels), test = ((data.normalise(x, **data.CIFAR10)[rank::2], y[rank::2]) for x, y in splits)
+    torch.manual_seed(SEED)  # the same model in both, other pictures
+    model, rows = ViT(CONFIG), []
     for block in model.encoder.blocks:
         block.attention.__class__ = Products
     mimetic(model)
     places = model.position_embedding.embedding.data
-    places[:, config.num_prefix :] = 0.3 * sincos2d(config.grid, config.embed_dim)
+    places[:, CONFIG.num_prefix :] = 0.3 * sincos2d(CONFIG.grid, CONFIG.embed_dim)
     groups = parameter_groups(model, DECAY)
     inner = [p for p in model.encoder.parameters() if p.ndim == 2]
     groups[0]["params"] = [p for p in groups[0]["params"] if p not in {*inner}]
@@ -122,11 +106,11 @@ def run(rank: int, state: str, config: ViTConfig, passes: int, seed: int, pairs:
             part.load_state_dict(content)
     parameters, steps = [*model.parameters()], len(images) // BATCH
     fast = torch.cpu._is_avx512_bf16_supported()
-    for epoch in range(len(rows), passes):
-        chance = torch.Generator().manual_seed((seed * passes + epoch) * 2 + rank)
+    for epoch in range(len(rows), PASSES):
+        chance = torch.Generator().manual_seed((SEED * PASSES + epoch) * 2 + rank)
         begin, losses = time.perf_counter(), []
         for step, (batch, own, other, share) in enumerate(batches(images, labels, epoch, chance)):
-            progress = (epoch * steps + step + 1) / (passes * steps)
+            progress = (epoch * steps + step + 1) / (PASSES * steps)
             with torch.autocast("cpu", torch.bfloat16, enabled=fast):
                 logits = model(batch).float()
             loss = share * F.cross_entropy(logits, own, label_smoothing=0.1)
@@ -143,7 +127,7 @@ def run(rank: int, state: str, config: ViTConfig, passes: int, seed: int, pairs:
             model.zero_grad()
             losses.append(loss.detach())
         row = {"loss": torch.stack(losses).mean().item(), "seconds": time.perf_counter() - begin}
-        if (epoch + 1) % 10 == 0 or epoch + 1 == passes:
+        if (epoch + 1) % 10 == 0 or epoch + 1 == PASSES:
             counted = torch.tensor(evaluate(model, *test)["test_accuracy"])
             dist.all_reduce(counted)
             row["test_accuracy"] = counted.item() / 2
@@ -158,32 +142,19 @@ def run(rank: int, state: str, config: ViTConfig, passes: int, seed: int, pairs:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, help="where CIFAR-10 is")
-    parser.add_argument("--state", type=Path, default=Path("build/cifar10"), help="where the run keeps its state")
-    chosen = parser.parse_args()
-    model, rows = trained(train, chosen.state, CONFIG, str(chosen.folder))
-    ship(model.half(), NAME)
-    model = weights.load(data.path(NAME))  # as it comes back, rounded
-    images, labels = cifar10_data.read(chosen.folder)["test"]
-    predicted = predict(model, data.normalise(images, **data.CIFAR10)).argmax(1)
-    right = [(predicted[labels == n] == n).double().mean().item() for n in range(10)]
-    about = {"passes": PASSES, "batch": BATCH, "rate": RATE, "decay": DECAY, "seed": SEED, "mixed": MIXED}
-    about |= {"plain_passes": PLAIN_PASSES, "config": asdict(CONFIG), "rows": rows}
-    accuracy = (predicted == labels).double().mean().item()
-    photos = {name: reads(model, name) for name in data.photos()}
-    found = {"test_accuracy": accuracy, "of_each_class": right, "photos": photos}
-    found["bytes"] = data.path(NAME).stat().st_size
-    store("cifar10", machine("cpu") | found | about)
-    print(found)
-
-
-def trained(train: Callable, state: Path, config: ViTConfig, *arguments: str) -> tuple[ViT, list[dict]]:
-    """The model and the log of two processes of `train(rank, *arguments, state)`, which go on from what is there."""
+    folder, state = parser.parse_args().folder, Path("build/cifar10")
     state.mkdir(parents=True, exist_ok=True)
     Path(state, "meet").unlink(missing_ok=True)  # of a run that was stopped
-    torch.multiprocessing.spawn(train, (*arguments, str(state)), 2)
-    stored, model = torch.load(state / "state.pt"), ViT(config)
+    torch.multiprocessing.spawn(train, (str(folder), str(state)), 2)
+    stored, model = torch.load(state / "state.pt"), ViT(CONFIG)
     model.load_state_dict(stored["parts"][0])
-    return model.eval(), stored["rows"]
+    ship(model.eval().half(), NAME)
+    model = weights.load(data.path(NAME))  # as it comes back, rounded
+    images, labels = cifar10_data.read(folder)["test"]
+    found = {"test_accuracy": evaluate(model, data.normalise(images, **data.CIFAR10), labels)["test_accuracy"]}
+    found |= {"photos": {name: reads(model, name) for name in data.photos()}, "bytes": data.path(NAME).stat().st_size}
+    about = {"passes": PASSES, "batch": BATCH, "rate": RATE, "decay": DECAY, "seed": SEED, "mixed": MIXED}
+    Log("cifar10").store(**found, **about, plain_passes=PLAIN_PASSES, config=asdict(CONFIG), rows=stored["rows"])
 
 
 def reads(model: ViT, name: str) -> dict[str, float]:

@@ -3,8 +3,6 @@
 At 224x224, in float32, the three in turn in each round, in an order that turns, as `benchmarks/speed.py` does it.
 """
 
-import argparse
-
 import timm
 import torch
 from torch import nn
@@ -13,7 +11,7 @@ from transformers import DINOv3ViTConfig, DINOv3ViTModel
 from vit_tutorial import speed
 from vit_tutorial.modern import DINOV3_S16, ModernViT
 
-from .machine import RESULTS, machine, store
+from .machine import RESULTS, Log
 from .speed import forward, step
 
 
@@ -35,22 +33,17 @@ MODELS = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
-    parser.add_argument("--rounds", type=int, default=20)
-    options = parser.parse_args()
     rows = {}
-    for batch in (1, 8) if options.device == "cpu" else (1, 64):
+    for batch in (1, 8):
         for build in (forward, step):
             torch.manual_seed(0)
-            images = torch.randn(batch, 3, 224, 224, device=options.device)
-            labels = torch.randint(DINOV3_S16.embed_dim, (batch,), device=options.device)  # of features, for a loss
-            works = {name: build(make().to(options.device), images, labels) for name, make in MODELS.items()}
+            images = torch.randn(batch, 3, 224, 224)
+            labels = torch.randint(DINOV3_S16.embed_dim, (batch,))  # of features, for a loss
+            works = {name: build(make(), images, labels) for name, make in MODELS.items()}
             row = f"{build.__name__}, batch {batch}"
-            rows[row] = speed.race(works, options.rounds)
+            rows[row] = speed.race(works, 20)
             print(row, {name: round(1e3 * min(seconds), 1) for name, seconds in rows[row].items()}, flush=True)
-    about = machine(options.device, "timm", "transformers")
-    store("dinov3", {"machine": about, "rows": rows}, RESULTS)
+    Log("dinov3", "timm", "transformers", folder=RESULTS).store(rows=rows)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ import hashlib
 import json
 import os
 import platform
-import statistics
+from collections.abc import Callable
 from datetime import date
 from importlib.metadata import version
 from pathlib import Path
@@ -34,15 +34,46 @@ def processor() -> str:
     return names[0] if names else platform.processor()
 
 
-def quartiles(ours: list[float], theirs: list[float]) -> tuple[float, float, float]:
-    """Our seconds over theirs, round by round: lower quartile, median, upper quartile, that is how rounds scatter."""
-    low, middle, high = statistics.quantiles([a / b for a, b in zip(ours, theirs, strict=True)], n=4)
-    return low, middle, high
+class Log:
+    """FOLDER/NAME.json as it grows: `values`, beside them the machine and the day of the last one.
 
+    What the file holds is not measured again, unless it was measured with other settings or, where the values are
+    seconds (`timed`), on another machine or with other packages. Delete the file to begin anew.
+    """
 
-def store(name: str, result: dict, folder: Path = data.RESULTS) -> None:
-    """Write NAME.json, as a whole or not at all."""
-    files.write(folder / f"{name}.json", (json.dumps(result, indent=1) + "\n").encode())
+    def __init__(
+        self,
+        name: str,
+        *packages: str,
+        folder: Path = data.RESULTS,
+        device: str = "cpu",
+        timed: bool = False,
+        **settings: object,
+    ):
+        self.path, self.device, self.packages = folder / f"{name}.json", device, packages
+        stored = json.loads(self.path.read_text(encoding="utf-8")) if self.path.exists() else {}
+        wanted = json.loads(json.dumps(settings))  # as it comes back: JSON has no tuples
+        same = {key: stored.get(key) for key in wanted} == wanted
+        if timed:
+            same &= stored.get("machine", {}) | {"date": ""} == machine(device, *packages) | {"date": ""}
+        self.values = stored if same else wanted
+
+    def fill(self, measure: Callable[[int], object], *keys: object, seeds: range = range(3)) -> list:
+        """The list at these keys, with one value for each seed; those that it lacks are measured."""
+        place = self.values
+        for key in keys[:-1]:
+            place = place.setdefault(str(key), {})
+        row = place.setdefault(str(keys[-1]), [])
+        for seed in seeds[len(row) :]:
+            row.append(measure(seed))
+            print(*keys, seed, row[-1], flush=True)
+            self.store()
+        return row
+
+    def store(self, **values: object) -> None:
+        """Write the file with these values in it, as a whole or not at all."""
+        self.values |= {"machine": machine(self.device, *self.packages)} | values
+        files.write(self.path, (json.dumps(self.values, indent=1) + "\n").encode())
 
 
 def ship(model: ViT, name: str) -> None:

@@ -9,7 +9,7 @@ seen; instead, 40 % by chance), and two start values. Seconds are of training al
 digits of seeds 0 to 2; the runs here have others. Written to benchmarks/results/mnist_minute.json.
 """
 
-import argparse
+import functools
 import json
 import tempfile
 import time
@@ -24,7 +24,7 @@ from torch.nn.utils import parameters_to_vector, vector_to_parameters
 from vit_tutorial import ViT, ViTConfig, data, sincos2d
 from vit_tutorial.train import evaluate, parameter_groups, schedule, shift
 
-from .machine import RESULTS, machine, store
+from .machine import RESULTS, Log
 
 CONFIG = ViTConfig(28, 7, 1, 10, 64, 3, 2, 128, pool="mean")
 PASSES, BATCH, RATE, ADAMW_RATE, DECAY = (1.0, *[0.4] * 9), 128, 1.5e-2, 3e-3, 0.05  # of each process
@@ -109,23 +109,18 @@ def train(rank: int, folder: str, seed: int, without: str) -> None:
         Path(folder, "rows.json").write_text(json.dumps(rows))
 
 
+def run(without: str, seed: int) -> list[dict]:
+    """The rows of one training."""
+    with tempfile.TemporaryDirectory() as folder:
+        torch.multiprocessing.spawn(train, (folder, seed, without), 2)
+        return json.loads(Path(folder, "rows.json").read_text())
+
+
 def main() -> None:
-    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
-    about = {"machine": machine("cpu"), "passes": PASSES, "batch": BATCH, "rates": [RATE, ADAMW_RATE], "decay": DECAY}
-    about = json.loads(json.dumps(about | {"config": asdict(CONFIG)}))  # as it comes back from the file
-    path = RESULTS / "mnist_minute.json"
-    result = json.loads(path.read_text()) if path.exists() else {}
-    if {name: result.get(name) for name in about} != about:  # else stopped earlier today: it goes on
-        result = about | {"runs": {}}
+    about = {"passes": PASSES, "batch": BATCH, "rates": [RATE, ADAMW_RATE], "decay": DECAY, "config": asdict(CONFIG)}
+    log = Log("mnist_minute", folder=RESULTS, timed=True, **about)
     for without, seeds in SEEDS.items():
-        done = result["runs"].setdefault(without, [])
-        for seed in range(10 + len(done), 10 + seeds):
-            with tempfile.TemporaryDirectory() as folder:
-                torch.multiprocessing.spawn(train, (folder, seed, without), 2)
-                rows = json.loads(Path(folder, "rows.json").read_text())
-            print(without, seed, *(f"{row['seconds']:.0f} s {row['accuracy']:.2%}" for row in rows), flush=True)
-            done.append(rows)
-            store(path.stem, result, RESULTS)
+        log.fill(functools.partial(run, without), "runs", without, seeds=range(10, 10 + seeds))
 
 
 if __name__ == "__main__":

@@ -5,8 +5,8 @@ in half precision: timm the photo model (`save_for_hf`), transformers the digit 
 digit model again (`others_flax.py`, in an environment of its own, made by uv). Each then opens its own file and
 computes; its logits are kept, so that the lesson and a test can ask whether we read the same from that file.
 
-Then what a fault costs on photos: the photo model with one fault at a time reads the first 2,000 test pictures of
-CIFAR-10, in FOLDER (benchmarks/cifar10_data.py reads it), and the digit model the first 2,000 of MNIST's.
+Then what a wrong number of heads costs: the photo model reads the first 2,000 test pictures of CIFAR-10, in FOLDER
+(benchmarks/cifar10_data.py reads it), with its own four heads and with two.
 """
 
 import argparse
@@ -15,31 +15,23 @@ import json
 import os
 import subprocess
 import tempfile
-from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import timm
 import torch
 import transformers
-from einops import rearrange
 from torch import Tensor
 
-from vit_tutorial import ViT, data, evaluate, weights
-from vit_tutorial.modern import ModernConfig, build
+from vit_tutorial import ViT, data, weights
+from vit_tutorial.train import evaluate
 
 from . import cifar10_data
-from .machine import enter, machine, store
+from .machine import Log, enter
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")  # nothing is fetched
 OTHERS, DIGITS, TESTED = data.FOLDER / "others", 20, 2_000
-IMAGENET = torch.tensor([0.485, 0.456, 0.406]), torch.tensor([0.229, 0.224, 0.225])  # timm's, red, green, blue
-
-
-def rounded(model: ViT) -> ViT:
-    """The model with its numbers rounded to half precision, as they will be in the file."""
-    return copy.deepcopy(model).half().float()
 
 
 @torch.no_grad()
@@ -90,93 +82,34 @@ def written_by_flax(model: ViT, digits: Tensor) -> dict:
     return json.loads(said.splitlines()[-1])
 
 
-def changed(model: ViT, change=dict, **settings) -> ViT:
-    """The same weights, renamed or reordered or not, in a model with other settings."""
-    other = build(ModernConfig(**asdict(model.config) | settings)).eval()
-    other.load_state_dict(change(model.state_dict()))
-    return other
-
-
-def norms_swapped(state: dict[str, Tensor]) -> dict[str, Tensor]:
-    other = {"norm1": "norm2", "norm2": "norm1"}
-    return {".".join(other.get(part, part) for part in n.split(".")): t for n, t in state.items()}
-
-
-def without(model: ViT, part: str) -> ViT:
-    """The model loaded with strict=False from a file that lacks `part`."""
-    torch.manual_seed(0)
-    fresh = ViT(model.config).eval()
-    fresh.load_state_dict({n: t for n, t in model.state_dict().items() if part not in n}, strict=False)
-    return fresh
-
-
-def cases(model: ViT, raw: Tensor, normalised: Tensor) -> Iterator[tuple[str, ViT, Tensor]]:
-    """Each fault alone: its name, a model, and pixels."""
-
-    def in_turn(state: dict[str, Tensor]) -> dict[str, Tensor]:
-        there, h = "(qkv h d) ... -> (h d qkv) ...", model.config.num_heads
-        return {n: rearrange(t, there, qkv=3, h=h) if ".qkv." in n else t for n, t in state.items()}
-
-    unit = raw.float() / 255
-    mean, std = IMAGENET if raw.shape[1] == 3 else (IMAGENET[0].mean()[None], IMAGENET[1].mean()[None])
-    yield "right", model, normalised
-    yield "eps 1e-12", changed(model, norm_eps=1e-12), normalised
-    yield "GELU by tanh", changed(model, gelu="tanh"), normalised
-    for heads in (8, 16, 2, 1):
-        yield f"{heads} head{'s' * (heads > 1)}", changed(model, num_heads=heads), normalised
-    yield "norms swapped", changed(model, norms_swapped), normalised
-    yield "rows (h d qkv)", changed(model, in_turn), normalised
-    yield "pixels from −1 to 1", model, 2 * unit - 1
-    yield "ImageNet's pixels", model, (unit - mean[:, None, None]) / std[:, None, None]
-    yield "pixels from 0 to 1", model, unit
-    if raw.shape[1] == 3:
-        yield "blue before red", model, normalised.flip(1)
-    for part in ("head.norm", "cls_token", "norm2", "head.linear"):
-        yield f"without {part}", without(model, part), normalised
-
-
-def prices(model: ViT, raw: Tensor, labels: Tensor, **pixels: float) -> list[dict]:
-    """What each fault costs: typical relative difference of the logits, predictions changed, per cent read right."""
-    rows, reference = [], None
-    for name, faulty, images in cases(model, raw, data.normalise(raw, **pixels)):
-        logits = torch.cat([evaluate.predict(faulty, part) for part in images.split(500)])
-        reference = logits if reference is None else reference
-        gap = ((logits - reference).square().mean() / reference.square().mean()).sqrt().item()
-        moved = (logits.argmax(1) != reference.argmax(1)).sum().item()
-        percent = 100 * (logits.argmax(1) == labels).double().mean().item()
-        rows.append({"fault": name, "logits": gap, "changed": moved, "percent": percent})
-        print(*rows[-1].values(), flush=True)
-    return rows
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, help="where CIFAR-10 is")
     torch.set_num_threads(1)  # so small a model gains little from more
-    test = cifar10_data.read(parser.parse_args().folder)["test"]
+    pictures, kinds = (part[:TESTED] for part in cifar10_data.read(parser.parse_args().folder)["test"])
     photo_model, digit_model = (weights.load(data.path(f"vit_{name}.safetensors")) for name in ("cifar10", "mnist"))
-    raw, labels = data.mnist("test")
     photos = data.normalise(torch.stack([data.thumbnail(name) for name in data.photos()]), **data.CIFAR10)
-    digits = data.normalise(raw[:DIGITS])
+    digits = data.normalise(data.mnist("test")[0][:DIGITS])
     OTHERS.mkdir(exist_ok=True)
     of_flax = written_by_flax(digit_model, digits)
     read = {"timm": written_by_timm(photo_model, photos), "transformers": written_by_transformers(digit_model, digits)}
     read["flax"] = torch.tensor(of_flax.pop("logits"), dtype=torch.double)
     for library, logits in read.items():  # the same numbers as ours, rounded as in the file
         ours, x = (photo_model, photos) if library == "timm" else (digit_model, digits)
-        gap = (rounded(ours).double()(x.double()) - logits).abs().max() / logits.abs().max()
-        print(library, f"{gap.item():.1e}")
+        rounded = copy.deepcopy(ours).half().double()
+        gap = (rounded(x.double()) - logits).abs().max() / logits.abs().max()
         assert gap < 1e-6, library
-    written = sorted(path.relative_to(data.FOLDER).as_posix() for path in OTHERS.rglob("*") if path.is_file())
-    for name in written:
-        (data.FOLDER / name).chmod(0o644)
-        enter(name)
-    pictures, kinds = test
-    faults = {"photos": prices(photo_model, pictures[:TESTED], kinds[:TESTED], **data.CIFAR10)}
-    faults["digits"] = prices(digit_model, raw[:TESTED], labels[:TESTED])
+    for path in sorted(path for path in OTHERS.rglob("*") if path.is_file()):
+        path.chmod(0o644)
+        enter(path.relative_to(data.FOLDER).as_posix())
+    fewer_heads = ViT(replace(photo_model.config, num_heads=2))
+    fewer_heads.load_state_dict(photo_model.state_dict())
+    images, faults = data.normalise(pictures, **data.CIFAR10), []
+    for fault, model in (("right", photo_model), ("2 heads", fewer_heads)):
+        faults.append({"fault": fault, "percent": 100 * evaluate(model, images, kinds)["test_accuracy"]})
     logits = {library: found.tolist() for library, found in read.items()}
-    about = machine("cpu", "timm", "transformers") | of_flax
-    store("others_files", about | {"photos": data.photos(), "logits": logits, "images": TESTED, "faults": faults})
+    log = Log("others_files", "timm", "transformers")
+    log.store(of_flax=of_flax, photos=data.photos(), logits=logits, images=TESTED, faults={"photos": faults})
 
 
 if __name__ == "__main__":

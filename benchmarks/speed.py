@@ -5,17 +5,15 @@
 
 ViT-B/16 and a small ViT for MNIST, in float32 and with everything in bfloat16, at several batch sizes. In each round
 all models take their turn, in an order that turns, so that a slow moment of the machine hits all alike. In the same
-run: the most memory that a step's tensors take at once (`speed.PeakMemory`), and the machine's own ceiling, that is
-the time which the model's matrix products alone take here, each shape measured. The einsum attention is the way of the
+run: the most memory that a step's tensors take at once (`speed.PeakMemory`). The einsum attention is the way of the
 einops tutorials: ours with the products written as `torch.einsum` and the weights held. "ours, compiled" is the same
 model, its blocks through `torch.compile`. Written to benchmarks/results/speed_<avx2, avx512, cuda>.json after each
 row; rows that are there are not measured again.
 """
 
 import argparse
-import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import timm
 import torch
@@ -29,7 +27,7 @@ from vit_pytorch import ViT as VitPytorch
 
 from vit_tutorial import VARIANTS, MultiHeadAttention, ViT, ViTConfig, speed
 
-from .machine import RESULTS, machine, store
+from .machine import RESULTS, Log
 
 SHAPES = {"B/16": VARIANTS["B/16"], "MNIST": ViTConfig(28, 7, 1, 10, 96, 3, 4, 192)}
 BATCHES = {
@@ -37,6 +35,7 @@ BATCHES = {
     "cuda": {"B/16": (1, 8, 32, 256), "MNIST": (32, 2048)},
 }
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+BUDGET = 30  # seconds to race for each row, six rounds at least
 
 
 class EinsumAttention(MultiHeadAttention):
@@ -131,28 +130,6 @@ def step(model: nn.Module, images: Tensor, labels: Tensor) -> Callable[[], None]
     return work
 
 
-def products(c: ViTConfig, batch: int) -> Iterator[tuple[int, int, int, int, int]]:
-    """The model's matrix products: how many there are, of how many pairs at once, and (m, k) @ (k, n)."""
-    D, M, N, d = c.embed_dim, c.mlp_dim, c.num_tokens, c.embed_dim // c.num_heads
-    yield 1, 1, batch * c.grid[0] * c.grid[1], c.in_channels * c.patch_size**2, D
-    for k, n in ((D, 3 * D), (D, D), (D, M), (M, D)):
-        yield c.depth, 1, batch * N, k, n
-    yield c.depth, batch * c.num_heads, N, d, N
-    yield c.depth, batch * c.num_heads, N, N, d
-    yield 1, 1, batch, D, c.num_classes
-
-
-def ceiling(c: ViTConfig, batch: int, dtype: torch.dtype, device: str) -> dict[str, float]:
-    """Seconds that the products of a forward pass take by themselves, and the FLOP that they are."""
-    spent = flop = 0.0
-    for times, pairs, m, k, n in products(c, batch):
-        a, b = torch.randn(pairs, m, k, device=device).to(dtype), torch.randn(pairs, n, k, device=device).to(dtype)
-        a, b = (a[0], b[0].mT) if pairs == 1 else (a, b.mT)  # as a layer has its weight, and q its keys
-        spent += times * min(speed.race({"product": lambda a=a, b=b: a @ b}, 10)["product"])
-        flop += times * 2 * pairs * m * k * n
-    return {"seconds": spent, "flop": flop}
-
-
 def measure(build: Callable, config: ViTConfig, batch: int, dtype: torch.dtype, device: str, budget: float) -> dict:
     """Every model's seconds in each round, as many rounds as `budget` seconds allow, and its peak of memory."""
     torch.manual_seed(0)
@@ -175,29 +152,22 @@ def measure(build: Callable, config: ViTConfig, batch: int, dtype: torch.dtype, 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
-    parser.add_argument("--budget", type=float, default=30, help="seconds to race for each row, six rounds at least")
-    arguments = parser.parse_args()
-    device = arguments.device
+    device = parser.parse_args().device
     name = f"speed_{device if device == 'cuda' else torch.backends.cpu.get_cpu_capability().lower()}"
     if device == "cuda" and not torch.cuda.is_available():
         sys.exit("--device: cuda was asked for, and this machine has no GPU that torch sees")
-    about = machine(device, "torchvision", "timm", "transformers", "vit-pytorch")
-    path = RESULTS / f"{name}.json"
-    result = json.loads(path.read_text()) if path.exists() else {}
-    if {**result.get("machine", {}), "date": about["date"]} != about:
-        result = {"machine": about, "rows": {}}
+    log = Log(name, "torchvision", "timm", "transformers", "vit-pytorch", folder=RESULTS, device=device, timed=True)
+    measured = log.values.setdefault("rows", {})
     rows = [(batch, shape, kind) for shape in SHAPES for kind in DTYPES for batch in BATCHES[device][shape]]
     if name == "speed_avx2":  # without products of 16 bits a step of B/16 takes a quarter of a minute
         rows.remove((1, "B/16", "bfloat16"))
     for batch, shape, kind in sorted(rows, key=lambda row: row[0] * speed.count_macs(SHAPES[row[1]])):
         for build in (forward, step):
             row = f"{build.__name__}, {shape}, {kind}, batch {batch}"
-            if row not in result["rows"]:
-                measured = measure(build, SHAPES[shape], batch, DTYPES[kind], device, arguments.budget)
-                measured["products"] = ceiling(SHAPES[shape], batch, DTYPES[kind], device)
-                result["rows"][row] = measured
-                store(name, result, RESULTS)
-                print(row, {n: round(1e3 * min(t), 1) for n, t in measured["seconds"].items()}, flush=True)
+            if row not in measured:
+                measured[row] = measure(build, SHAPES[shape], batch, DTYPES[kind], device, BUDGET)
+                log.store()
+                print(row, {n: round(1e3 * min(t), 1) for n, t in measured[row]["seconds"].items()}, flush=True)
 
 
 if __name__ == "__main__":

@@ -6,14 +6,13 @@ Each line of Python runs in a process of its own, all lines in turn, in an order
 take by themselves stands beside. Written to benchmarks/results/start_cpu.json.
 """
 
-import argparse
 import os
 import subprocess
 import sys
 
 from vit_tutorial import speed
 
-from .machine import RESULTS, machine, store
+from .machine import RESULTS, Log
 
 OURS = "from vit_tutorial import data, vit, weights; import torch; torch.set_grad_enabled(False); "
 THEIRS = "import torch; torch.set_grad_enabled(False); x = torch.zeros(1, 3, 224, 224); "
@@ -48,13 +47,9 @@ def run(line: str) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=8)
-    rounds = parser.parse_args().rounds
-    result = {"machine": machine("cpu", "torchvision", "timm", "transformers", "vit-pytorch")}
+    log = Log("start_cpu", "torchvision", "timm", "transformers", "vit-pytorch", folder=RESULTS)
     for what, lines in LINES.items():
-        result[what] = speed.race({name: lambda line=line: run(line) for name, line in lines.items()}, rounds)
-    store("start_cpu", result, RESULTS)
+        log.store(**{what: speed.race({name: lambda line=line: run(line) for name, line in lines.items()}, 8)})
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from vit_tutorial.modern import build
 from vit_tutorial.weights.dialects import trait
 
 from .families import randomised, timm_output
-from .machine import RESULTS, machine, store
+from .machine import RESULTS, Log
 
 MODULES = ("beit", "deit", "eva", "vision_transformer", "vision_transformer_hybrid", "vitamin")
 D, HEADS, DEPTH, PATCH = 48, 4, 2, 2
@@ -130,8 +130,7 @@ def main() -> None:
         print(f"{name:40} {outcome}: {reason}", flush=True)
     counts = {outcome: sum(map(len, reasons.values())) for outcome, reasons in outcomes.items()}
     print(counts, dict(inferred))
-    result = {"machine": machine("cpu", "timm"), "counts": counts, "num_heads": inferred, "outcomes": outcomes}
-    store("timm_models", result, RESULTS)
+    Log("timm_models", "timm", folder=RESULTS).store(counts=counts, num_heads=inferred, outcomes=outcomes)
 
 
 if __name__ == "__main__":

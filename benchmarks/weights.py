@@ -14,7 +14,7 @@ from vit_tutorial import ViT, data
 from vit_tutorial.train import Recipe, fit
 from vit_tutorial.train.__main__ import DIGITS
 
-from .machine import machine, ship, store
+from .machine import Log, ship
 
 
 def main() -> None:
@@ -28,10 +28,8 @@ def main() -> None:
     test = data.normalise(test_images), test_labels
     rows = fit(model, data.normalise(images), labels, recipe, test, folder)
     ship(model, "vit_mnist.safetensors")
-    about = machine("cuda" if torch.cuda.is_available() else "cpu")
-    log = about | {"config": asdict(DIGITS), "recipe": asdict(recipe), "rows": rows}
-    store("weights", log)
-    print(rows[-1])
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    Log("weights", device=device).store(config=asdict(DIGITS), recipe=asdict(recipe), rows=rows)
 
 
 if __name__ == "__main__":

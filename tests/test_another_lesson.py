@@ -18,7 +18,7 @@ from vit_tutorial.checks.predict import table
 
 pytestmark = pytest.mark.long
 NEXT = f"{len(LESSONS):02}"
-FOLDERS = ("benchmarks", "classroom", "notebooks", "tests", "tools", "vit_tutorial", ".ci")
+FOLDERS = ("benchmarks", "classroom", "experiments", "notebooks", "tests", "tools", "vit_tutorial", ".ci")
 FILES = ("README.md", "CONTRIBUTING.md", "TEACHING.md", "LICENSE", "pyproject.toml", "environment.yml", "conftest.py")
 
 

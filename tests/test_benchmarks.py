@@ -1,27 +1,23 @@
-"""The benchmarks compare like with like, and their page says what was measured."""
+"""The benchmarks compare like with like, their page says what was measured, and experiments go on where they were."""
 
+import importlib
+import inspect
 import json
 import sys
 from dataclasses import replace
 from pathlib import Path
-from unittest import mock
 
 import pytest
 import torch
 
 from benchmarks import mnist_minute as minute
-from benchmarks import page, tables
+from benchmarks import page
 from benchmarks import speed as bench
-from vit_tutorial import ViT, ViTConfig, count_parameters, data, files, plots, speed
+from benchmarks.machine import Log
+from experiments import __main__ as experiments
+from vit_tutorial import ViT, ViTConfig, count_parameters, data
 
-FOLDER = Path(__file__).parents[1] / "benchmarks"
-
-
-@pytest.mark.parametrize(("shape", "batch"), [("B/16", 8), ("MNIST", 3)])
-def test_the_products_are_all_multiply_adds_of_the_model(shape, batch):
-    config = bench.SHAPES[shape]
-    flop = sum(2 * times * pairs * m * k * n for times, pairs, m, k, n in bench.products(config, batch))
-    assert flop == 2 * batch * speed.count_macs(config)
+ROOT = Path(__file__).parents[1]
 
 
 def test_the_six_are_the_same_model():
@@ -61,35 +57,6 @@ def test_a_gpu_that_is_not_there_is_one_line(monkeypatch):
         bench.main()
 
 
-def test_the_page_says_what_was_measured(tmp_path, monkeypatch):
-    seconds = {name: [0.004, 0.004, 0.004] for name in ("ours, compiled", *page.PEERS)}
-    seconds |= {"ours": [0.003, 0.006, 0.006], "timm": [0.001, 0.002, 0.003]}
-    row = {"seconds": seconds, "peak_bytes": dict.fromkeys(seconds, 2**21), "products": {"seconds": 0.001, "flop": 1}}
-    rows = {
-        f"{build}, MNIST, {kind}, batch 8": row for build in ("forward", "step") for kind in ("float32", "bfloat16")
-    }
-    made = {"machine": {"device": "X1", "cores": 2, "threads": 1, "torch": "9", "date": "today"}, "rows": rows}
-    monkeypatch.setattr(page, "HERE", tmp_path)
-    monkeypatch.setattr(page, "RESULTS", tmp_path)
-    monkeypatch.setattr(data, "RESULTS", tmp_path / "none")
-    monkeypatch.setattr(plots, "png", lambda figure: b"a picture")
-    (tmp_path / "speed_avx2.json").write_text(json.dumps(made))
-    page.write()
-    text = (tmp_path / "README.md").read_text()
-    assert "X1, 2 cores, 1 threads: torch 9; today" in text
-    line = next(line for line in text.splitlines() if line.startswith("| forward, MNIST, float32"))
-    assert "| 6 | 4 | 2 | 4 | 4 | 4 | timm: **3.00** (2.00 to 3.00) | 0.67 | 17% | 2.0 / 2.0 |" in line
-    step = next(line for line in text.splitlines() if line.startswith("| step, MNIST, float32"))
-    assert "| 50% |" in step and (tmp_path / "speed_avx2.png").read_bytes() == b"a picture"
-
-
-def test_the_stored_page_is_made_from_the_stored_results(tmp_path, monkeypatch):
-    monkeypatch.setattr(page, "HERE", tmp_path)
-    monkeypatch.setattr(page, "ratios", lambda result, path: None)
-    page.write()
-    assert (tmp_path / "README.md").read_text() == (FOLDER / "README.md").read_text()
-
-
 def test_attention_starts_by_looking_at_its_like_and_taking_away():
     config = ViTConfig(32, 4, 3, 10, 256, 2, 4, 64, pool="mean")
     models, tokens = (ViT(config), ViT(config)), torch.randn(8, 64, 256)
@@ -116,48 +83,57 @@ def test_muon_moves_every_matrix_of_a_block_by_one_that_is_nearly_orthogonal():
             assert lengths.quantile(0.1) > 0.6 and lengths.max() < 1.3  # five rounds do not lift the very smallest
 
 
-def short(rank: int, folder: str, without: str) -> None:
-    """The minute's training on few pictures; writes how its model ends."""
-    mnist, real = data.mnist, minute.evaluate
-
-    def looked_at(model, *test):
-        Path(folder, f"model {rank}").write_text(str(files.checksum(model.state_dict(), {})))
-        return real(model, *test)
-
-    few = mock.patch.object(data, "mnist", lambda split: tuple(t[:4096] for t in mnist(split)))
-    with few, mock.patch.object(minute, "evaluate", looked_at):
-        minute.train(rank, folder, 3, without)
+def test_the_page_is_made_from_the_stored_results():
+    assert page.text() == page.PAGE.read_text(encoding="utf-8")
 
 
-@pytest.mark.long
-@pytest.mark.parametrize(("without", "right"), [("all", 0.6), ("Muon", 0.15)])
-def test_two_processes_of_the_minute_train_one_model(tmp_path, without, right):
-    torch.multiprocessing.spawn(short, (str(tmp_path), without), 2)
-    rows = json.loads((tmp_path / "rows.json").read_text())
-    assert len(rows) == len(minute.PASSES) and rows[-1]["accuracy"] > right
-    assert [row["seconds"] for row in rows] == sorted(row["seconds"] for row in rows)
-    assert (tmp_path / "model 0").read_text() == (tmp_path / "model 1").read_text()
+def test_a_row_of_the_page_by_hand():
+    seconds = {"ours": [0.003, 0.006, 0.006], "timm": [0.001, 0.002, 0.003], "einsum": [0.004] * 3}
+    expected = ["a label", "6", "2", "4", "timm: **3.00** (2.00 to 3.00)"]
+    assert page.race("a label", seconds, ("timm", "einsum")) == expected
 
 
-def test_the_minutes_section_says_how_many_runs_got_there():
-    machine = {"device": "X1", "cores": 2, "threads": 1, "date": "today"}
-    runs = [
-        [{"seconds": s / 2, "accuracy": a - 0.01}, {"seconds": s, "accuracy": a}] for s, a in ((40, 0.992), (60, 0.98))
-    ]
-    *_, lines = tables.minute_section({"machine": machine, "runs": {"all": runs, "one": runs}})
-    assert "| all | 98.60 ± 0.85 % | 50 ± 14 s | 1 of 2, in 40 to 40 s |" in lines
-    assert "| without one | 98.60" in lines
+def test_each_result_has_its_experiment():
+    scripts = {path.stem[3:]: path.stem for path in (ROOT / "experiments").glob("[01][0-9]_*.py")}
+    trained = {"cifar10", "weights", "others_files"}  # by scripts of benchmarks, beside the files that they made
+    assert {*scripts} | trained == {path.stem for path in data.RESULTS.iterdir()}
+    for script in scripts.values():
+        takes = {*inspect.signature(importlib.import_module(f"experiments.{script}").main).parameters}
+        assert int(script[:2]) <= 15 and takes <= {"folder"}, script
 
 
-def test_a_rung_that_a_machine_lacks_is_left_open():
-    machine = {"date": "today"}
-    pictures = {"loop": 1, "compiled": 4, "three lines": 1, "flash": 1}
-    seconds = {"loop": [2.0] * 3, "compiled": [1.0] * 3, "three lines": [6.0] * 3, "flash": [2.0] * 3}
-    both = {"a": {"machine": machine, "pictures": pictures, "seconds": seconds}}
-    both["b"] = {
-        "machine": machine,
-        "pictures": {k: v for k, v in pictures.items() if k != "compiled"},
-        "seconds": seconds,
-    }
-    _, lines = tables.ladder_section({"machines": both})
-    assert "| compiled | 4 (8.0) |  |" in lines and "| flash | 0 (3.0) | 0 (3.0) |" in lines
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [(["luck"], "invalid choice: 'luck'"), (["misuse"], "misuse: expected the folder"), (["rule", "x"], "no folder")],
+)
+def test_a_wrong_line_is_one_sentence(words, said, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["experiments", *words])
+    monkeypatch.setattr(torch, "set_num_threads", lambda number: None)
+    monkeypatch.setenv("ACCELERATE_USE_CPU", "true")
+    with pytest.raises(SystemExit):
+        experiments.main()
+    assert said in capsys.readouterr().err
+
+
+def test_what_is_there_is_not_measured_again(tmp_path):
+    measured = []
+
+    def measure(seed):
+        measured.append(seed)
+        return seed / 10
+
+    def run(seeds, **settings):
+        log = Log("x", folder=tmp_path, **settings)
+        return log.fill(measure, "share", 0.5, seeds=range(10, 10 + seeds))
+
+    assert run(2, rates=(1, 2)) == [1.0, 1.1] and run(3, rates=(1, 2)) == [1.0, 1.1, 1.2] and measured == [10, 11, 12]
+    stored = json.loads((tmp_path / "x.json").read_text())
+    assert stored["share"] == {"0.5": [1.0, 1.1, 1.2]} and stored["rates"] == [1, 2]
+    assert stored["machine"].keys() > {"device", "cores", "threads", "torch", "date"}
+    assert run(3, rates=(1, 2), timed=True) == [1.0, 1.1, 1.2] and len(measured) == 3, "of this machine"
+    stored["machine"]["device"] = "another"
+    (tmp_path / "x.json").write_text(json.dumps(stored))
+    assert run(3, rates=(1, 2)) == [1.0, 1.1, 1.2] and len(measured) == 3
+    (tmp_path / "x.json").write_text(json.dumps(stored))
+    assert run(1, rates=(1, 2), timed=True) == [1.0] and len(measured) == 4, "seconds of another machine"
+    assert run(1, rates=(1, 3)) == [1.0] and len(measured) == 5, "other settings"

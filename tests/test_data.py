@@ -49,7 +49,7 @@ def test_the_sums_cover_every_file_and_the_readme_names_each_with_its_licence():
 
 def test_the_readme_names_each_result_with_the_script_that_measured_it():
     readme = (data.FOLDER / "README.md").read_text()
-    rows = re.findall(r"^\| `results/(\w+\.json)` .*\]\((\.\./benchmarks/\w+\.py)\)", readme, re.MULTILINE)
+    rows = re.findall(r"^\| `results/(\w+\.json)` .*\]\((\.\./\w+/\w+\.py)\)", readme, re.MULTILINE)
     assert [name for name, _ in rows] == sorted(path.name for path in data.RESULTS.iterdir())
     assert all(Path(data.FOLDER, script).is_file() for _, script in rows)
 

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from benchmarks.planner import profiled
+from experiments.memory import profiled
 from vit_tutorial import speed, vit
 
 

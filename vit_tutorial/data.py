@@ -44,7 +44,7 @@ def _recorded() -> dict[str, str]:
 
 
 def result(name: str) -> dict:
-    """What a script in benchmarks measured, with the machine and the date: `result("ablation")`."""
+    """What a script in experiments measured, with the machine and the date: `result("ablation")`."""
     known = {path.stem: path for path in sorted(RESULTS.glob("*.json"))}
     if name not in [*known]:
         raise FileNotFoundError(f"name: no result {name!r}; there are {[*known]}")

@@ -42,9 +42,3 @@ def test_their_file_gives_their_logits(library):
     theirs = torch.tensor(RESULT["logits"][library], dtype=torch.double)
     with torch.no_grad():
         assert (model(images.double()) - theirs).abs().max() < 1e-9 * theirs.abs().max()
-
-
-def test_the_faults_are_those_of_a_right_model():
-    for rows in RESULT["faults"].values():
-        assert rows[0] | {"percent": 0} == {"fault": "right", "logits": 0.0, "changed": 0, "percent": 0}
-        assert all(row["percent"] <= rows[0]["percent"] + 1 for row in rows)

@@ -1,11 +1,11 @@
 """Lesson 12's game: the score to beat, races and disturbances by calls, and clicked in a real JupyterLab."""
 
+import importlib
 import os
 
 import pytest
 import torch
 
-from benchmarks import race_track as script
 from tests.widgets.browser import run_cell
 from vit_tutorial import data
 from vit_tutorial.play import race_track
@@ -121,7 +121,7 @@ def test_a_wrong_call_is_one_sentence_and_changes_nothing(paced, monkeypatch, ca
 
 @torch.no_grad()
 def test_the_score_to_beat_is_a_version_that_keeps_990_answers():
-    stored = data.result("race_track")
+    script, stored = importlib.import_module("experiments.12_race_track"), data.result("race_track")
     model = load(data.path("vit_mnist.safetensors")).eval()
     digits = data.normalise(data.mnist("test")[0][:1000])
     kept = script.dragster(model, digits, stored["patches"]).argmax(dim=1) == model(digits).argmax(dim=1)

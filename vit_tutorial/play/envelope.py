@@ -72,7 +72,7 @@ class Envelope(Panel):
         self.pile, self.few = (images[:50_000], labels[:50_000]), (images[board], labels[board])
         self.ten = images[[50_000 + labels[50_000:].tolist().index(kind) for kind in range(10)]]  # the first screen's
         self.sealed = tuple(part[::5] for part in data.mnist("test"))
-        self.machine = data.result("envelope")  # benchmarks/envelope.py
+        self.machine = data.result("envelope")  # experiments/08_envelope.py
         self.step, self.seed, self.tries, self.opened = step, seed, [], []
         self.fields = {name: self.field(name, values) for name, values in FIELDS.items()}
         self.moves = {"train": self.train, "open the envelope": self.reveal}

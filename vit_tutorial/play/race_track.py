@@ -56,7 +56,7 @@ class RaceTrack(Panel):
 
     def __init__(self, track: dict[str, Version], digits: Tensor):
         self.track, self.digits, self.board, self.refused = dict(track), digits, {}, False
-        self.par = data.result("race_track")["par"]  # benchmarks/race_track.py
+        self.par = data.result("race_track")["par"]  # experiments/12_race_track.py
         names = [*self.track]
         self.old, self.new = (ipywidgets.Dropdown(options=names, description=d) for d in ("old", "new"))
         self.old.value, self.new.value = names[:2]

@@ -107,7 +107,7 @@ class Workshop(Panel):
     """
 
     def __init__(self):
-        self.scores = data.result("workshop")  # benchmarks/workshop.py
+        self.scores = data.result("workshop")  # experiments/05_workshop.py
         self.board, self.recipe = {}, []
         self.moves = {"undo": lambda: self.show(self.recipe[:-1]), "train": self.train, "again": lambda: self.show([])}
         super().__init__(buttons([*PARTS], self.add), buttons([*self.moves], self.do))
