@@ -193,7 +193,11 @@ def test_wheel_carries_code_and_data_and_works_elsewhere(tmp_path):
     results = {name for name in names if name.startswith("vit_tutorial/_data/results/")}
     read.add("cifar10")  # by the live model
     assert results == {f"vit_tutorial/_data/results/{name}.json" for name in read} and len(read) >= 10
-    assert not [name for name in names if name.startswith(("notebooks", "tests", "benchmarks", "experiments", "tools", "classroom"))]
+    assert not [
+        name
+        for name in names
+        if name.startswith(("notebooks", "tests", "benchmarks", "experiments", "tools", "classroom"))
+    ]
     check = (
         "import vit_tutorial; from vit_tutorial import data;"
         "assert 'site' in vit_tutorial.__file__ and '_data' in str(data.FOLDER);"
