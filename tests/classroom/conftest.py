@@ -8,8 +8,8 @@ import shutil
 import nbformat
 import pytest
 
-from classroom import course, live, pages
 from classroom.lessons import NOTEBOOKS, chosen, is_solution, read
+from classroom.make import course, live, pages
 from vit_tutorial import data, weights
 
 LESSON = "02_cls_token"

@@ -13,9 +13,9 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
-from classroom import judge, looks, sandbox
-from classroom.grade import grade
-from classroom.hand_ins import grade_id
+from classroom.grade import judge, looks, sandbox
+from classroom.grade.__main__ import grade
+from classroom.grade.hand_ins import grade_id
 from classroom.lessons import is_check, is_solution, read
 
 from . import attacks

@@ -13,9 +13,9 @@ import pytest
 from nbformat.v4 import new_code_cell
 from nbgrader.converters import Autograde
 
-from classroom import judge
-from classroom.grade import grade
-from classroom.grading import convert
+from classroom.grade import judge
+from classroom.grade.__main__ import grade
+from classroom.grade.marks import convert
 from classroom.lessons import Refused, is_check, is_solution, read
 from vit_tutorial import checks
 

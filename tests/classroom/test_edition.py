@@ -6,9 +6,9 @@ import sys
 import pytest
 import torch
 
-from classroom import setup
-from classroom.grade import main
+from classroom.grade.__main__ import main
 from classroom.lessons import LINK, alone, chosen, first_screen, is_check, is_solution, read
+from classroom.make import setup
 from vit_tutorial import checks
 
 from .conftest import LESSON

@@ -9,9 +9,8 @@ import pytest
 from bs4 import BeautifulSoup
 
 from classroom import __main__ as command
-from classroom import instructor, slides
-from classroom.grading import exercises
-from classroom.lessons import Refused, chosen, facts, is_check, is_solution, read
+from classroom.lessons import Refused, chosen, exercises, facts, is_check, is_solution, read
+from classroom.make import instructor, slides
 from classroom.sections import names, optional, sections
 from vit_tutorial import checks, data
 

@@ -7,10 +7,9 @@ import sys
 import pytest
 from nbformat.v4 import new_code_cell
 
-from classroom import answers, judge, sandbox
-from classroom.grading import exercises
-from classroom.lessons import Refused, chosen, read
-from classroom.looks import page
+from classroom.grade import answers, judge, sandbox
+from classroom.grade.looks import page
+from classroom.lessons import Refused, chosen, exercises, read
 from tests.lessons.test_bug_hunts import FAULTY
 from vit_tutorial.checks import EXERCISES
 

@@ -6,8 +6,8 @@ import pytest
 import torch
 from nbformat.v4 import new_code_cell
 
-from classroom import live
 from classroom.lessons import chosen
+from classroom.make import live
 from vit_tutorial import ViT, ViTConfig, data, interpret, weights
 
 from .live_page import hash_says, says

@@ -4,7 +4,7 @@ import re
 
 import torch
 
-from classroom import live
+from classroom.make import live
 
 from .live_page import hash_says, part, says
 

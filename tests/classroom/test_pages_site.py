@@ -6,8 +6,8 @@ from urllib.parse import unquote
 import pytest
 from bs4 import BeautifulSoup
 
-from classroom import pages
 from classroom.lessons import NOTEBOOKS, Refused, chosen, is_solution, read
+from classroom.make import pages
 
 LESSONS = [path.stem for path in chosen([])]
 LOOKS = {"light": ("light", 1280), "dark": ("dark", 1280), "narrow": ("light", 390)}

@@ -15,7 +15,8 @@ from bs4 import BeautifulSoup
 from packaging.requirements import Requirement
 
 from classroom import __main__ as command
-from classroom import lessons, setup, wheels
+from classroom import lessons, wheels
+from classroom.make import setup
 
 TRY = """
 import inspect, linecache, sys

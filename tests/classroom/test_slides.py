@@ -6,8 +6,8 @@ import pytest
 from bs4 import BeautifulSoup
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from classroom import slides
 from classroom.lessons import NOTEBOOKS, Refused, chosen, is_solution, read
+from classroom.make import slides
 
 PATHS = chosen([])
 LESSONS = [path.stem for path in PATHS]

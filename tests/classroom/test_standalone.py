@@ -12,7 +12,7 @@ import nbformat
 import pytest
 
 from classroom.lessons import chosen, read
-from classroom.standalone import LARGEST, code, needs, standalone, used
+from classroom.make.standalone import LARGEST, code, needs, standalone, used
 from tools import colab
 from vit_tutorial import data
 
@@ -80,7 +80,7 @@ def test_it_runs_in_an_empty_folder_without_the_package(number, tmp_path):
 
 @pytest.mark.long
 def test_a_lesson_whose_data_were_left_out_fails(tmp_path, monkeypatch):
-    monkeypatch.setattr("classroom.standalone.used", lambda tree: [data.path("photos/cat.png")])
+    monkeypatch.setattr("classroom.make.standalone.used", lambda tree: [data.path("photos/cat.png")])
     alone = standalone(read(LESSONS["02"]))
     nbformat.write(alone, tmp_path / "lesson.ipynb")
     done = colab.run_bare(Path(sys.executable), tmp_path / "lesson.ipynb", ("-x",))

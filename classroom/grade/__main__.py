@@ -20,10 +20,10 @@ from nbgrader.api import Gradebook
 from nbgrader.converters import Autograde, GenerateFeedback
 from sqlalchemy import text
 
+from ..lessons import Refused
 from . import sandbox
-from .grading import convert
 from .hand_ins import Student, moodle_folders, number_in, place, shown, unpacked
-from .lessons import Refused
+from .marks import convert
 from .names import Listed, fitting, roster
 from .report import for_moodle, looks, marks, no_mark, report, table
 

@@ -23,8 +23,9 @@ from packaging.utils import canonicalize_name
 
 from vit_tutorial import data, files
 
-from . import ROOT, setup
-from .lessons import FOLDED, Refused, alone, read
+from .. import ROOT
+from ..lessons import FOLDED, Refused, alone, read
+from . import setup
 
 LARGEST = 20e6  # bytes: what Colab opens
 MESSAGE = 4_000_000  # bytes in a cell: JupyterLab cannot send its kernel more than 10 MB at a time

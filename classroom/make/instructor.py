@@ -11,10 +11,9 @@ from nbformat import NotebookNode
 
 from vit_tutorial.checks.predict import table
 
+from ..lessons import chosen, exercises, facts, is_check, read, title
+from ..sections import Section, minutes, sections
 from . import pages, slides
-from .grading import exercises
-from .lessons import chosen, facts, is_check, read, title
-from .sections import Section, minutes, sections
 
 PLANS = """\
 # Plans

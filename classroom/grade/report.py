@@ -16,12 +16,11 @@ from nbgrader.api import Gradebook
 
 from vit_tutorial.checks import EXERCISES
 
-from .grading import exercises
+from ..lessons import exercises, read, title
+from ..make.setup import sheet as page_of
 from .hand_ins import Student, moodle_folders, shown
 from .judge import SHARES
-from .lessons import read, title
 from .names import MOODLE, Listed
-from .setup import sheet as page_of
 
 COLUMNS = """*Right* earns all points, *one mistake named* half, *two named* a quarter (or one, and something else is
 wrong). *Described*: wrong, by no mistake that the check knows. *Empty*: nothing was written, or nothing fixed.

@@ -19,10 +19,11 @@ from nbgrader.preprocessors import ClearSolutions
 
 from vit_tutorial import data
 
+from .. import SITE
+from ..lessons import NOTEBOOKS, Refused, alone, facts, is_check, is_solution, read, title
 from . import live
-from .grading import ForStudents
-from .lessons import NOTEBOOKS, Refused, alone, facts, is_check, is_solution, read, title
-from .slides import SITE, mathjax
+from .edition import ForStudents
+from .slides import mathjax
 
 QUESTION = re.compile(r"checks\.predict\(.*, \.\.\.\)")
 LESSON = re.compile(r"\[([^]]+)\]\((\w+)\.ipynb\)")

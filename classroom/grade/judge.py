@@ -19,9 +19,9 @@ from vit_tutorial.checks import EXERCISES, describe
 from vit_tutorial.checks.compare import level
 from vit_tutorial.checks.observe import Fact
 
+from ..lessons import Refused
 from . import looks, sandbox
 from .answers import value_of
-from .lessons import Refused
 
 MOST = 20_000_000  # bytes of facts
 START = 30  # seconds in which a slow machine has imported PyTorch

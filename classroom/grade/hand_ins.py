@@ -13,8 +13,7 @@ import nbformat
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
 
-from .grading import exercises
-from .lessons import Refused, is_check, read, title
+from ..lessons import Refused, exercises, is_check, read, title
 from .looks import MOVED, body
 from .names import MOODLE, Listed, free, namesakes, owners, student_of
 
