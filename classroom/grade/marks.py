@@ -28,6 +28,7 @@ from ..lessons import HEADING, Refused, exercises, is_check, read
 from ..make.edition import ForStudents
 from . import judge
 from .answers import asked
+from .assignment import VERDICTS
 from .judge import SHARES
 
 COUNTED = "counted"  # in the metadata of cells with the answers that counted
@@ -62,18 +63,21 @@ class Marks(NbGraderPreprocessor):
         for verdict in found.values():
             if verdict.cell is not None:
                 code[verdict.cell].metadata[COUNTED] = True
+        kept = {}
         for cell in filter(is_check, code):
             verdict, full = found[asked(ast.parse(cell.source).body[0])[0]], cell.metadata.nbgrader.points
             points = SHARES[verdict.kind] * full
             shown = {"text/plain": f"{points:g}", "text/html": f"{points:g} of {full:g} points"}
-            kept = {"verdict": verdict.kind, "sentences": [cut(sentence, 500) for sentence in verdict.sentences]}
-            kept["look"] = verdict.look or ("empty" if verdict.kind == "empty" else "")
+            kept[cell.metadata.nbgrader.grade_id] = {
+                "verdict": verdict.kind,
+                "sentences": [cut(sentence, 500) for sentence in verdict.sentences],
+                "look": verdict.look or ("empty" if verdict.kind == "empty" else ""),
+            }
             lines = [cut(verdict.text, 5000), *filter(None, [verdict.note])]
             text = "\n".join(textwrap.fill(line, 85) for line in lines) + "\n"  # the page cuts longer lines
-            cell.outputs = [
-                new_output("stream", text=text),
-                new_output("execute_result", shown, metadata=kept, execution_count=None),
-            ]
+            cell.outputs = [new_output("stream", text=text), new_output("execute_result", shown, execution_count=None)]
+        place = Path("autograded", resources["nbgrader"]["student"], resources["nbgrader"]["assignment"], VERDICTS)
+        place.write_text(json.dumps(kept), "utf-8")
         return notebook, resources
 
 

@@ -26,7 +26,6 @@ from .edition import ForStudents
 from .slides import mathjax
 
 QUESTION = re.compile(r"checks\.predict\(.*, \.\.\.\)")
-LESSON = re.compile(r"\[([^]]+)\]\((\w+)\.ipynb\)")
 GUESS = "> Write down your guess before you read on. (In JupyterLab, a cell takes it here and answers.)"
 FOOTER = """Text and figures: [CC BY 4.0](https://creativecommons.org/licenses/by/4.0/), the vit-tutorial authors.
 Code: MIT. [Photos and data have their own licences.](credits.md)"""
@@ -47,11 +46,11 @@ def unsolved(path: Path) -> NotebookNode:
 def site(lessons: list[Path], folder: Path, edition: Callable[[Path], NotebookNode], more: dict[str, str]) -> None:
     """The pages of an edition of the lessons, and more pages in Markdown by their names; `index` replaces ours."""
     with tempfile.TemporaryDirectory() as made:
-        source, built, stems = Path(made, "source"), Path(made, "site", "html"), [path.stem for path in lessons]
+        source, built = Path(made, "source"), Path(made, "site", "html")
         for name in ("_static", "_extra", "pictures"):
             (source / name).mkdir(parents=True)
         for path in lessons:
-            notebook = prepared(path, alone(edition(path), lessons), stems)
+            notebook = prepared(path, alone(edition(path), lessons))
             nbformat.write(notebook, source / path.name)
             figure = next(o.data["image/png"] for c in notebook.cells for o in c.get("outputs", []) if is_figure(o))
             (source / "pictures" / f"{path.stem}.png").write_bytes(base64.b64decode(figure))
@@ -62,7 +61,7 @@ def site(lessons: list[Path], folder: Path, edition: Callable[[Path], NotebookNo
             (source / f"{name}.md").write_text(orphan + text, encoding="utf-8")
         for file in (SITE / "pages.css", mathjax()):
             shutil.copy(file, source / "_static")
-        live.make(source / "_extra", stems)
+        live.make(source / "_extra", [path.stem for path in lessons])
         shutil.copy(SITE / "conf.py", source)
         command = [
             sys.executable,
@@ -87,7 +86,7 @@ def is_figure(output: NotebookNode) -> bool:
     return "image/png" in output.get("data", {})
 
 
-def prepared(path: Path, notebook: NotebookNode, stems: list[str]) -> NotebookNode:
+def prepared(path: Path, notebook: NotebookNode) -> NotebookNode:
     """A lesson for myst-nb: what is folded, what pictures show in words, a line in place of a prediction's cell."""
     cells = []
     for cell in notebook.cells:
@@ -122,11 +121,6 @@ def prepared(path: Path, notebook: NotebookNode, stems: list[str]) -> NotebookNo
     notebook.cells = cells
     notebook.metadata.pop("widgets", None)
     return notebook
-
-
-def to(words: str, stem: str, stems: list[str]) -> str:
-    """A link to a lesson's page, if it is there."""
-    return f"[{words}]({stem}.html)" if stem in stems else words
 
 
 def contents(lessons: list[Path]) -> str:

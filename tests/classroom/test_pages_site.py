@@ -80,7 +80,7 @@ def test_a_picture_without_words_a_first_cell_without_its_paragraph_and_bad_word
     lesson = read(path)
     next(o for c in lesson.cells for o in c.get("outputs", []) if pages.is_figure(o)).metadata["image/png"].alt = ""
     with pytest.raises(Refused, match=r"^00_overview: the picture of cell 00-\w+ has no words$"):
-        pages.prepared(path, lesson, [])
+        pages.prepared(path, lesson)
     lesson.cells[0].source = "# 00 · Title\n\nWords."
     monkeypatch.setattr(pages, "read", lambda _: lesson)
     with pytest.raises(Refused, match=r"^00_overview: its first cell has no paragraph"):
