@@ -6,13 +6,14 @@ import sys
 
 import nbformat
 import pytest
-from bs4 import BeautifulSoup
 
 from classroom import __main__ as command
 from classroom.lessons import Refused, chosen, exercises, facts, is_check, is_solution, read
 from classroom.make import instructor, slides
 from classroom.sections import names, optional, sections
 from vit_tutorial import checks, data
+
+from .conftest import soup_of
 
 
 def lesson_of(*cells):
@@ -52,10 +53,6 @@ def site(tmp_path_factory):
     folder = tmp_path_factory.mktemp("instructor")
     instructor.make(SOME, folder)
     return folder
-
-
-def soup_of(path):
-    return BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
 
 
 def test_every_link_of_the_site_leads_to_a_page_or_a_slide(site):
