@@ -166,9 +166,14 @@ def guess(name: str) -> tuple[str, str]:
     entry = table()[name]
     lines = [f"**Answer: {entry['answer']}** {entry.get('unit', '')}. {entry.get('right', '')}"]
     for wrong in entry["wrong"]:
-        told = wrong.get("guess", f"above {wrong['above']}" if "above" in wrong else f"below {wrong.get('below')}")
-        lines.append(f"*{told}*: {wrong['because']}")
+        lines.append(f"*{guessed(wrong)}*: {wrong['because']}")
     return '<span class="question">Your guess?</span>', "\n\n".join(lines)
+
+
+def guessed(wrong: dict) -> str:
+    """A usual guess, in words."""
+    bound = "above" if "above" in wrong else "below"
+    return wrong.get("guess", f"{bound} {wrong.get(bound)}")
 
 
 def card(lesson: NotebookNode, name: str) -> tuple[str, str]:

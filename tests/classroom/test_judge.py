@@ -81,12 +81,11 @@ def test_without_bubblewrap_the_answers_are_alone_too(monkeypatch):
     first = next(i for i, cell in enumerate(others) if is_check(cell))
     borrowed = [*others[:first], new_code_cell(attacks.BORROWED), *others[first:]]
 
-    def wrong(cells):
+    def is_right(cells):
         seen = judge.seen(page(cells).steps, 60, ["vote", "warm_start", "feature_map"])
-        return [judge.judge(name, said) for name, said in seen.items()]
+        return [judge.judge(name, said) == "" for name, said in seen.items()]
 
-    assert wrong(right) == ["", "", ""]
-    assert len(wrong(borrowed)) == 3 and "" not in wrong(borrowed)
+    assert is_right(right) == [True] * 3 and is_right(borrowed) == [False] * 3
 
 
 @pytest.mark.parametrize("name", FAULTY)
