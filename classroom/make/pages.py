@@ -93,15 +93,12 @@ def prepared(path: Path, notebook: NotebookNode) -> NotebookNode:
         if QUESTION.fullmatch(cell.source):
             cells.append(new_markdown_cell(GUESS))
             continue
-        before = cells[-1] if cells else cell
         cells.append(cell)
         if cell.cell_type == "markdown":
             continue
         tags = cell.metadata.get("tags", [])
         cell.metadata.mystnb = {}
         if "jupyter" in cell.metadata:
-            if "hide-input" in before.metadata.get("tags", []) and not before.outputs and not is_solution(before):
-                cell.source = f"{cells.pop(-2).source}\n\n{cell.source}"  # one fold for both
             cell.source = re.sub(r"^ *### (BEGIN|END) SOLUTION *\n?", "", cell.source, flags=re.M)
             said = "Proof" if "proof" in tags else "Our solution" if is_solution(cell) else "Code"
             cell.metadata.tags = [*tags, "hide-input"]

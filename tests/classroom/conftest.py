@@ -126,3 +126,18 @@ def four():
     """The 4 that the live page opens on, as the model gets it."""
     images, labels = data.mnist("test")
     return data.normalise(images[labels == 4][:1])
+
+
+# --- what a test does on the page of the live model ---
+
+
+def says(page, words):
+    page.wait_for_function("words => document.querySelector('.says').textContent.includes(words)", arg=words)
+
+
+def hash_says(page, *parts):
+    page.wait_for_function("parts => parts.every((part) => location.hash.includes(part))", arg=list(parts))
+
+
+def part(page, name):
+    return page.locator(f"[data-part='{name}']")

@@ -6,7 +6,8 @@ import sys
 import pytest
 import torch
 
-from classroom.grade.__main__ import main
+from classroom import __main__ as make
+from classroom.grade import __main__ as grade
 from classroom.lessons import LINK, alone, chosen, first_screen, is_check, is_solution, read
 from classroom.make import setup
 from vit_tutorial import checks
@@ -48,22 +49,23 @@ def test_a_lesson_alone_links_to_no_file_that_does_not_come_along():
     assert not LINK.search(one) and "](https://github.com" in one
 
 
-@pytest.mark.parametrize(
-    "arguments, line",
-    [
-        (["nowhere", "02"], "nowhere is no course"),
-        (["course", "77"], "no lesson 77 in .*course; there are 01_patchify, 02_cls_token"),
-        (["course", "02", "nowhere"], "nowhere is neither a folder nor a zip"),
-        (["course", "01"], "no hand-in of 01_patchify|submitted is neither"),
-        (
-            ["course", "02", ".", "--roster", "nowhere.csv"],
-            r"--roster nowhere.csv: cannot be read as text",
-        ),
-    ],
-)
-def test_bad_input_is_refused_in_one_line(room, monkeypatch, arguments, line):
+REFUSED = [
+    (make, ["course"], "course exists; name a folder that does not"),
+    (make, ["out", "99"], "no lesson 99; there are 00"),
+    (grade, ["nowhere", "02"], "nowhere is no course"),
+    (grade, ["course", "77"], "no lesson 77 in .*course; there are 01_patchify, 02_cls_token"),
+    (grade, ["course", "02", "nowhere"], "nowhere is neither a folder nor a zip"),
+    (grade, ["course", "01"], "submitted is neither a folder nor a zip"),
+    (grade, ["course", "01", "course/release/01_patchify"], "no hand-in of 01_patchify in .*01_patchify"),
+    (grade, ["course", "02", ".", "--roster", "nowhere.csv"], "--roster nowhere.csv: cannot be read as text"),
+]
+
+
+@pytest.mark.parametrize("command, arguments, line", REFUSED)
+def test_bad_input_is_refused_in_one_line_and_leaves_nothing(room, monkeypatch, command, arguments, line):
     monkeypatch.chdir(room)
-    monkeypatch.setattr(sys, "argv", ["grade", *arguments])
+    monkeypatch.setattr(sys, "argv", ["command", *arguments])
+    before = {*room.rglob("*")}
     with pytest.raises(SystemExit, match=line) as refused:
-        main()
-    assert "\n" not in str(refused.value)
+        command.main()
+    assert "\n" not in str(refused.value).strip() and {*room.rglob("*")} == before

@@ -10,8 +10,7 @@ from classroom.lessons import chosen
 from classroom.make import live
 from vit_tutorial import ViT, ViTConfig, data, interpret, weights
 
-from .conftest import violations
-from .live_page import hash_says, says
+from .conftest import hash_says, says, violations
 
 
 def test_it_opens_on_a_four_already_read_and_shows_what_python_computes(model_page, model, four):
