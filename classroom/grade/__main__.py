@@ -156,7 +156,7 @@ def written(
     for key, more in looks(work).items():
         remarks[key] = remarks.get(key, []) + more
     table(work, scores, remarks, comma)
-    said = report(work, names, remarks)
+    said = report(work, scores, remarks, names)
     work.grades("-report.md").write_text(said, encoding="utf-8")
     lines = [said, f"marks     {work.grades('.csv')}", f"report    {work.grades('-report.md')}"]
     lines.append(f"feedback  {work.page('STUDENT')}")

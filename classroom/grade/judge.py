@@ -57,12 +57,14 @@ def verdicts(cells: list[NotebookNode], limit: float, release: Sequence[Notebook
     """
     hand_in = looks.page(cells, release)
     known = hand_in.first | hand_in.others
-    alone = seen(hand_in.steps, limit, [*known])
+    alone = seen(hand_in.steps, limit, [*hand_in.first])
     found = {key: verdict(known[key], said) for key, said in alone.items()}
+    more = [key for key, look in hand_in.others.items() if found[look.exercise].kind != "right"]
+    alone |= seen(hand_in.steps, limit, more)  # by themselves, or their seconds would be taken from the first answers'
+    found |= {key: verdict(known[key], alone[key]) for key in more}
     chosen = {}
     for exercise in hand_in.first:
-        others = [key for key, look in hand_in.others.items() if look.exercise == exercise]
-        keys = [exercise, *others] if found[exercise].kind != "right" else [exercise]
+        keys = [exercise, *(key for key in more if known[key].exercise == exercise)]
         rank = {key: (SHARES[found[key].kind], known[key].meant and "unfit" not in alone[key]) for key in keys}
         chosen[exercise] = max(keys, key=rank.get)
     described = [key for key in chosen.values() if found[key].kind in ("described", "stopped")]

@@ -71,17 +71,19 @@ def words(text: str) -> str:
     return re.sub(r"([<\[])", r"\\\1", shown(text))
 
 
-def report(work: Assignment, names: bool, remarks: dict[str, list[str]]) -> str:
+def report(work: Assignment, scores: dict[str, float], remarks: dict[str, list[str]], names: bool) -> str:
     """In Markdown; with the students' names behind each mistake, and behind what to look at, only on demand."""
-    given, release = work.verdicts(), work.release
-    points = {check.metadata.nbgrader.grade_id: check.metadata.nbgrader.points for *_, check in exercises(release)}
-    marks = [sum(SHARES[kept[name]["verdict"]] * points[name] for name in points) for kept in given.values()]
-    mean = f" · mean: {statistics.mean(marks):.1f} of {sum(points.values())} points" if marks else ""
-    rows = [f"# {title(release)} · hand-ins: {len(given)}{mean}", "", f"| exercise | {' | '.join(SHARES)} |"]
+
+    def counted(students: list[str], what: str) -> str:
+        return f"- {len(students)} × {what}" + f" ({', '.join(students)})" * names
+
+    given, full = work.verdicts(), work.gradebook.find_assignment(work.lesson).max_score
+    mean = f" · mean: {statistics.mean(scores.values()):.1f} of {full:g} points" if scores else ""
+    rows = [f"# {title(work.release)} · hand-ins: {len(given)}{mean}", "", f"| exercise | {' | '.join(SHARES)} |"]
     rows.append("| --- |" + " --: |" * len(SHARES))
     mistakes = []
     ours = {edit.sentence for exercise in EXERCISES.values() for edit in exercise.edits}
-    for heading, _, check in exercises(release):
+    for heading, _, check in exercises(work.release):
         kinds, who = Counter(), defaultdict(list)
         for student, seen in given.items():
             kept = seen[check.metadata.nbgrader.grade_id]
@@ -89,11 +91,8 @@ def report(work: Assignment, names: bool, remarks: dict[str, list[str]]) -> str:
             for sentence in kept["sentences"]:
                 who[sentence if sentence in ours else words(sentence)].append(student)
         rows.append(f"| {heading} | {' | '.join(str(kinds[kind]) for kind in SHARES)} |")
-        lines = [
-            f"- {len(students)} × {sentence}" + f" ({', '.join(students)})" * names
-            for sentence, students in sorted(who.items(), key=lambda item: -len(item[1]))
-        ]
-        mistakes += ["", f"## {heading}", "", *lines] if lines else []
+        most = sorted(who, key=lambda sentence: -len(who[sentence]))
+        mistakes += ["", f"## {heading}", "", *(counted(who[sentence], sentence) for sentence in most)] if who else []
     rows += ["", COLUMNS]
     look = defaultdict(list)
     for student, said in sorted(remarks.items()):
@@ -101,7 +100,7 @@ def report(work: Assignment, names: bool, remarks: dict[str, list[str]]) -> str:
             look["worse or better than before" if remark.startswith("was ") else remark].append(student)
     if look:
         mistakes += ["", "## Look at these yourself", "", f"Who: the column `look_at` in `{work.lesson}.csv`.", ""]
-        mistakes += [f"- {len(who)} × {why}" + f" ({', '.join(who)})" * names for why, who in sorted(look.items())]
+        mistakes += [counted(look[why], why) for why in sorted(look)]
     return "\n".join([*rows, *mistakes, ""])
 
 

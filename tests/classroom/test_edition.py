@@ -17,18 +17,24 @@ from .conftest import LESSON
 POINTS = {"check-vote": 2, "check-warm-start": 3, "check-feature-map": 2}
 
 
-def test_the_student_edition_shows_the_first_screen_before_a_cell_is_run(tmp_path):
-    setup.without_solutions(chosen(["01"]), tmp_path)
-    given, original = (read(folder / "01_patchify.ipynb") for folder in (tmp_path, chosen(["01"])[0].parent))
+@pytest.fixture(scope="module")
+def edition(room, tmp_path_factory):
+    """The student edition of lesson 01 and of the room's lesson 02."""
+    folder = tmp_path_factory.mktemp("edition")
+    setup.without_solutions([*chosen(["01"]), room / f"{LESSON}.ipynb"], folder)
+    return folder
+
+
+def test_the_first_screen_is_shown_before_a_cell_is_run(edition):
+    given, original = (read(folder / "01_patchify.ipynb") for folder in (edition, chosen(["01"])[0].parent))
     shown = [cell for cell in given.cells if cell.get("outputs")]
     assert [cell.outputs for cell in shown] == [c.outputs for c in first_screen(original) if c.outputs]
     assert len(shown) == 2 and all("image/png" in output.data for cell in shown for output in cell.outputs)
 
 
-def test_the_student_edition(room, tmp_path):
-    setup.without_solutions(sorted(room.glob("*.ipynb")), tmp_path)
-    assert {path.name for path in tmp_path.iterdir()} == {"01_patchify.ipynb", f"{LESSON}.ipynb", "figure1.png"}
-    given, original = read(tmp_path / f"{LESSON}.ipynb"), read(room / f"{LESSON}.ipynb")
+def test_the_student_edition(room, edition):
+    assert {path.name for path in edition.iterdir()} == {"01_patchify.ipynb", f"{LESSON}.ipynb", "figure1.png"}
+    given, original = read(edition / f"{LESSON}.ipynb"), read(room / f"{LESSON}.ipynb")
     text = "\n".join(cell.source for cell in given.cells)
     assert "SOLUTION" not in text and text.count("    raise NotImplementedError()") == 4
     assert not any(cell.get("outputs") for cell in given.cells)
