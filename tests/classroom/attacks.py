@@ -65,6 +65,8 @@ def vote(head, tokens):
     while True: os.fork()"""
 HOG = """
 class MyWarmStart(nn.Module):
+    def __init__(self, *_):
+        super().__init__()
     def forward(self, tokens):
         kept = []
         while True: kept.append(torch.ones(10**8))"""
