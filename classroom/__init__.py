@@ -3,3 +3,4 @@
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]  # here, so that a student's process needs no nbformat
+SITE = ROOT / "classroom" / "site"

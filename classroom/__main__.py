@@ -15,7 +15,7 @@ from pathlib import Path
 
 from .lessons import Refused, chosen
 
-PARTS = {  # the folder that it fills: the module whose make(lessons, folder) does it
+PARTS = {  # the folder that it fills: the module of `make` whose make(lessons, folder) does it
     "pages": "pages",
     "slides": "slides",
     "usb": "setup",
@@ -44,7 +44,7 @@ def make(out: Path, numbers: list[str], parts: list[str]) -> None:
             start, folder = time.perf_counter(), Path(beside) / "all" / part
             folder.mkdir(parents=True)
             print(f"{part:12}", end="", flush=True)
-            importlib.import_module(f".{PARTS[part]}", __package__).make(lessons, folder)
+            importlib.import_module(f".make.{PARTS[part]}", __package__).make(lessons, folder)
             print(f"{len(lessons):3} lessons {time.perf_counter() - start:7.1f} s {size(folder):7.1f} MB", flush=True)
         made, usb = folder.parent, folder.parent / "usb"
         if "usb" in parts:  # with what students read in a browser

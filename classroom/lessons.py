@@ -13,6 +13,8 @@ FOLDED = {"jupyter": {"source_hidden": True}, "cellView": "form"}  # in JupyterL
 FACTS = "vit_tutorial"  # of a notebook's metadata
 
 LINK = re.compile(r"((?<!!)\[([^]]+)\]\((?!https?:|#)([^)]+)\))")  # to a file
+HEADING = re.compile(r"^### (Exercise .+)$", re.M)
+CARD = re.compile(r"^\*(difficulty .+)\*$", re.M)
 
 
 class Refused(Exception):
@@ -66,3 +68,15 @@ def is_solution(cell: NotebookNode) -> bool:
 
 def is_check(cell: NotebookNode) -> bool:
     return bool(cell.metadata.get("nbgrader", {}).get("grade"))
+
+
+def exercises(notebook: NotebookNode) -> list[tuple[str, NotebookNode, NotebookNode]]:
+    """Each exercise's heading, card and check."""
+    found, heading, card = [], "", None
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            heading = line[1] if (line := HEADING.search(cell.source)) else heading
+            card = cell if CARD.search(cell.source) else card
+        elif is_check(cell):
+            found.append((heading, card, cell))
+    return found

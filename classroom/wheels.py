@@ -25,17 +25,8 @@ PYTHONS = ("3.11", "3.12", "3.13")
 def resolved(wheel: Path, constraints: Path, system: str, python: str) -> str:
     """What a laptop with that system and Python needs beside the wheel, as lines name==version; all are wheels."""
     command = ["uv", "pip", "compile", "-", "--python-platform", SYSTEMS[system][0], "--python-version", python]
-    command += [
-        "-c",
-        constraints,
-        "--only-binary",
-        ":all:",
-        "--no-header",
-        "--no-annotate",
-        "--quiet",
-        "--no-config",
-        "--no-python-downloads",
-    ]
+    command += ["-c", constraints, "--only-binary", ":all:", "--no-header", "--no-annotate", "--quiet"]
+    command += ["--no-config", "--no-python-downloads"]
     wanted = f"vit_tutorial[lab,peers] @ {wheel.resolve().as_uri()}"
     try:
         macos = {**os.environ, "MACOSX_DEPLOYMENT_TARGET": "14.0"}  # PyTorch's oldest
@@ -43,9 +34,8 @@ def resolved(wheel: Path, constraints: Path, system: str, python: str) -> str:
     except FileNotFoundError:
         raise Refused("uv is not here: pip install uv") from None
     if done.returncode:
-        raise Refused(
-            f"{system}, Python {python}: uv found no wheels that go together. It said: {' '.join(done.stderr.split())}"
-        )
+        said = " ".join(done.stderr.split())
+        raise Refused(f"{system}, Python {python}: uv found no wheels that go together. It said: {said}")
     lines = [line.partition("+")[0].strip() for line in done.stdout.splitlines() if "==" in line]
     return "\n".join([*lines, ""])
 

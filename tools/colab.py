@@ -17,7 +17,7 @@ from pathlib import Path
 import nbformat
 
 from classroom.lessons import alone, read
-from classroom.standalone import standalone
+from classroom.make.standalone import standalone
 
 from . import ROOT, pick
 from .environments import SETS, build

@@ -1,4 +1,4 @@
-"""Sphinx's settings for the pages; classroom/pages.py writes what they are made of."""
+"""Sphinx's settings for the pages; classroom/make/pages.py writes what they are made of."""
 
 SCROLL = """addEventListener("load", () => document.querySelectorAll("pre").forEach((box) => {
   if (box.scrollWidth > box.clientWidth) box.tabIndex = 0; // for the keyboard

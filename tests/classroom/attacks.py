@@ -1,20 +1,13 @@
 """Hand-ins without an answer that want the points, each as the code of a cell before the exercises."""
 
-CALL = """
-from vit_tutorial.checks import engine
-engine.Exercise.__call__ = lambda self, answer: print("it: right, on 4 cases")"""
-DIAGNOSE = """
-from vit_tutorial.checks import engine
-engine.Exercise.diagnose = lambda self, answer: []"""
-LEVEL = """
+CHECKS = """
 from vit_tutorial.checks import describe, engine
-engine.level, describe.unfit, engine.made = (lambda *_: "all"), (lambda *_: None), (lambda *_: Lies())
 class Lies:
-    alias = {}"""
-NAMED = """
-from vit_tutorial.checks import engine
+    alias = {}
 def lie(self, answer):
     raise engine.Wrong("it: " + self.edits[0].sentence)
+engine.Exercise.diagnose = lambda self, answer: []
+engine.level, describe.unfit, engine.made = (lambda *_: "all"), (lambda *_: None), (lambda *_: Lies())
 engine.Exercise.__call__ = lie"""
 
 # in the place of answers
@@ -65,7 +58,6 @@ for _ in range(300):
         pass'''
 class Left:
     subprocess.Popen([sys.executable, "-c", CODE], start_new_session=True)"""
-DIES = "import os\ndef feature_map(tokens, grid):\n    os._exit(0)"
 ENDLESS = "def feature_map(tokens, grid):\n    while True: pass"
 FORKS = """
 import os, time
@@ -73,6 +65,8 @@ def vote(head, tokens):
     while True: os.fork()"""
 HOG = """
 class MyWarmStart(nn.Module):
+    def __init__(self, *_):
+        super().__init__()
     def forward(self, tokens):
         kept = []
         while True: kept.append(torch.ones(10**8))"""

@@ -1,4 +1,4 @@
-"""The pages of all lessons, a page that reads them from the disk, and a course of two lessons: each made once."""
+"""The pages of two lessons, a page that reads them from the disk, and a course of two lessons: each made once."""
 
 import csv
 import html
@@ -7,9 +7,10 @@ import shutil
 
 import nbformat
 import pytest
+from bs4 import BeautifulSoup
 
-from classroom import course, live, pages
 from classroom.lessons import NOTEBOOKS, chosen, is_solution, read
+from classroom.make import course, live, pages
 from vit_tutorial import data, weights
 
 LESSON = "02_cls_token"
@@ -17,8 +18,8 @@ LESSON = "02_cls_token"
 
 @pytest.fixture(scope="session")
 def site(once):
-    """The pages of all lessons."""
-    return once("pages", lambda folder: pages.make(chosen([]), folder))
+    """The pages of two lessons."""
+    return once("pages", lambda folder: pages.make(chosen(["04", "05"]), folder))
 
 
 @pytest.fixture
@@ -75,6 +76,25 @@ def marks(course):
         return {row["student_id"]: float(row["score"]) if row["score"] else None for row in csv.DictReader(file)}
 
 
+def soup_of(path):
+    return BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
+
+
+def ours(lesson):
+    """What students are to write, where it is of some length and stands nowhere else in the lesson."""
+    given = "\n".join(cell.source for cell in lesson.cells if not is_solution(cell))
+    text = "\n".join(cell.source for cell in lesson.cells if is_solution(cell))
+    found = [body.strip() for body in re.findall(r"### BEGIN SOLUTION(.*?)### END SOLUTION", text, re.DOTALL)]
+    return [body for body in found if body not in given and len(body.split()) > 4]
+
+
+def violations(page):
+    """What axe finds on a page that is serious."""
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is not installed")
+    found = axe.Axe().run(page, options={"preload": False, "resultTypes": ["violations"]}).response["violations"]
+    return [(v["id"], v["nodes"][0]["html"]) for v in found if v["impact"] in ("serious", "critical")]
+
+
 def words(page):
     """The text of HTML, in one line."""
     return " ".join(html.unescape(re.sub(r"<[^>]+>", "", page)).split())
@@ -106,3 +126,18 @@ def four():
     """The 4 that the live page opens on, as the model gets it."""
     images, labels = data.mnist("test")
     return data.normalise(images[labels == 4][:1])
+
+
+# --- what a test does on the page of the live model ---
+
+
+def says(page, words):
+    page.wait_for_function("words => document.querySelector('.says').textContent.includes(words)", arg=words)
+
+
+def hash_says(page, *parts):
+    page.wait_for_function("parts => parts.every((part) => location.hash.includes(part))", arg=list(parts))
+
+
+def part(page, name):
+    return page.locator(f"[data-part='{name}']")

@@ -1,100 +1,53 @@
-"""A class hands in lesson 02, some of it well and some of it badly: what marks, feedback pages and report say."""
+"""A class hands in lesson 02, and some of it attacks the grading: what marks, feedback pages and report say."""
 
 import contextlib
 import csv
 import io
 import itertools
-import os
 import re
+import sqlite3
+import time
 import zipfile
 
 import nbformat
 import pytest
-from nbformat.v4 import new_code_cell
 from nbgrader.converters import Autograde
 
-from classroom import judge
-from classroom.grade import grade
-from classroom.grading import convert
+from classroom.grade import judge, sandbox
+from classroom.grade.__main__ import grade
+from classroom.grade.marks import convert
 from classroom.lessons import Refused, is_check, is_solution, read
 from vit_tutorial import checks
 
+from .class_of import FORMULA, hand_in
 from .conftest import LESSON, marks, solved, words
 
-pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("ignore:Object of type")]  # nbgrader's, of its database
-
-
-def as_colab(lesson):
-    """What Colab's File > Download gives: format 4.0, ids among the metadata, locks gone."""
-    for cell in lesson.cells:
-        cell.metadata["id"] = cell.pop("id")
-        cell.metadata.pop("deletable", None), cell.metadata.pop("editable", None)
-    lesson.metadata["colab"], lesson.nbformat_minor = {"provenance": []}, 0
-    return lesson
-
-
-NAMED = ("range(1, tokens.shape[1])", "range(tokens.shape[1])")
-TWICE = ("tokens[:, -h * w :]  # (B, K+h*w, D) -> (B, h*w, D)", "tokens[:, : h * w].flip(1)")
-
-
-def elsewhere(lesson, stubs):
-    """Each right answer in another place: below its check, in place of the faulty class, in the check's cell."""
-    one, two, three = (cell.source for cell in lesson.cells if is_solution(cell))
-    for cell, stub in zip(filter(is_solution, lesson.cells), filter(is_solution, stubs.cells), strict=True):
-        cell.source = stub.source
-    (faulty,) = (cell for cell in lesson.cells if "class WarmStart" in cell.source)
-    faulty.source = "%%time\n" + two.replace("MyWarmStart", "WarmStart")
-    first, _, last = filter(is_check, lesson.cells)
-    last.source = f"{three}\n{last.source}"
-    lesson.cells.insert(lesson.cells.index(first) + 1, new_code_cell(one))
+pytestmark = [pytest.mark.long]
+pytestmark += [pytest.mark.filterwarnings(f"ignore:{text}") for text in ("Object of type", "Non-unique cell id")]
+WALLS = pytest.mark.skipif(bool(sandbox.missing()), reason=f"only bubblewrap stops it, and {sandbox.missing()}")
+FORMULAS = "HYPERLINK_x_Müller_7"
+EARNED = {"Anna_A_77": 7, "Ann_Lee": 7, "Bo_1": 7, "hugo": 7, "iris": 7, FORMULAS: 7}
+EARNED |= {"bert": 1 + 3 + 0.5, "finn": 3, "endless": 2}
+EARNED |= dict.fromkeys(("Ann_Lee-2", "Bo_2", "cleo", "call", "borrowed", "forks"), 0)
+EARNED |= {} if sandbox.missing() else {"harm": 0}
+NOTHING = ("dangling", "emil", "gina", "large", "paul")
 
 
 @pytest.fixture(scope="module")
 def graded(room):
-    folder = room / "handed in"
-    older = f"Anna A_77_assignsubmission_file_/{LESSON} (2).ipynb"
-    files = {
-        f"Anna A_77_assignsubmission_file_/Copy of {LESSON}.ipynb": solved(room),
-        f"bert_{LESSON} (1).ipynb": as_colab(solved(room, NAMED, TWICE)),
-        "cleo/homework.ipynb": read(room / "course" / "release" / LESSON / f"{LESSON}.ipynb"),
-        "finn/finn.ipynb": solved(
-            room,
-            ("votes = []", "while True: __import__('time').sleep(1)\n    votes = []"),
-            ("h, w = grid", "__import__('os')._exit(1)"),
-        ),
-        f"gina/{LESSON}.ipynb": read(room / "01_patchify.ipynb"),
-        "hugo/hugo.ipynb": solved(room),
-        f"Bo_1_assignsubmission_file_/{LESSON}.ipynb": solved(room),
-        f"Bo_2_assignsubmission_file_/{LESSON}.ipynb": read(room / "course" / "release" / LESSON / f"{LESSON}.ipynb"),
-        older: read(room / "course" / "release" / LESSON / f"{LESSON}.ipynb"),
-    }
-    next(filter(is_check, files["hugo/hugo.ipynb"].cells)).metadata.nbgrader.schema_version = 99
-    elsewhere(files["hugo/hugo.ipynb"], stubs=files["cleo/homework.ipynb"])
-    for name, lesson in files.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(nbformat.v4.writes(lesson), encoding="utf-8")
-    os.utime(folder / older, (1e9, 1e9))
-    copied = solved(room)
-    for cell in [*filter(is_solution, copied.cells)]:  # C and V in JupyterLab: metadata twice, the id anew
-        copied.cells.insert(copied.cells.index(cell), new_code_cell(cell.source, metadata=cell.metadata))
-    with zipfile.ZipFile(folder / f"iris {LESSON}.zip", "w") as packed:
-        packed.writestr("work/my notebook.ipynb", nbformat.v4.writes(copied))
-        packed.writestr("__MACOSX/work/._my notebook.ipynb", "x")
-    (folder / "paul").mkdir()
-    (folder / "paul" / "answers.pdf").write_bytes(b"%PDF-1.7")
-    (folder / "emil").mkdir()
-    (folder / "emil" / f"{LESSON}.ipynb").write_text("{broken")
+    """The course after all hand-ins were graded in one run, and what was printed."""
+    hand_in(room, room / "handed in")
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sandbox, "MEMORY", 3 * 10**9)
         patch.setattr(judge, "START", 9)
-        grade(room / "course", "02", folder)
+        grade(room / "course", "02", room / "handed in")
     return room / "course", printed.getvalue()
 
 
-def test_marks_have_the_name_as_it_was_written(graded):
-    with open(graded[0] / "grades" / f"{LESSON}.csv", encoding="utf-8-sig") as file:
-        named = {row["student_id"]: row["last_name"] for row in csv.DictReader(file)}
-    assert named["Anna_A_77"] == "Anna A" and named["Bo_1"] == named["Bo_2"] == "Bo" and not named["cleo"]
+def rows(course, ending=".csv"):
+    with open(course / "grades" / f"{LESSON}{ending}", encoding="utf-8-sig", newline="") as file:
+        return [*csv.DictReader(file)]
 
 
 def page(course, name):
@@ -102,20 +55,44 @@ def page(course, name):
 
 
 def test_marks(graded):
-    expected = {"Anna_A_77": 7, "bert": 1 + 3 + 0.5, "cleo": 0, "finn": 3, "hugo": 7, "iris": 7}
-    expected |= {"Bo_1": 7, "Bo_2": 0}  # namesakes
-    assert marks(graded[0]) == expected | dict.fromkeys(("emil", "gina", "paul"))  # blank, and no 0
+    assert marks(graded[0]) == EARNED | dict.fromkeys(NOTHING)  # blank, and no 0
+    named = {row["student_id"]: row["last_name"] for row in rows(graded[0])}  # as it was written, but no formula
+    assert named["Anna_A_77"] == "Anna A" and named["Bo_1"] == named["Bo_2"] == "Bo" and not named["cleo"]
+    assert named[FORMULAS] == f"'{FORMULA}"
+
+
+@WALLS
+def test_what_a_hand_in_does_stays_in_its_sandbox(graded):
+    time.sleep(3)  # for a process that was left behind
+    assert marks(graded[0])["harm"] == 0 and not [*graded[0].rglob("pwned*")]
+    with contextlib.closing(sqlite3.connect(graded[0] / "gradebook.db")) as base:
+        assert base.execute("select count(*) from grade where manual_score is not null").fetchone() == (0,)
+    assert sandbox.run("nothing_like_this", b"", 20, 10) == (b"", "")
+
+
+def test_feedback_runs_no_script(graded, browser):
+    shown, asked = browser.new_page(), []
+    shown.on("request", lambda request: asked.append(request.url))
+    shown.goto((graded[0] / "feedback" / FORMULAS / LESSON / f"{LESSON}.html").as_uri())
+    assert shown.title() == LESSON and [url for url in asked if not url.startswith(("file:", "data:"))] == []
+    shown.close()
 
 
 def test_what_is_passed_over_is_said(graded):
     lines = graded[1].splitlines()
-    assert f"emil/{LESSON}.ipynb: a notebook that is damaged; skipped" in lines
-    assert "paul/answers.pdf: not a notebook (.pdf); skipped" in lines
-    assert f"gina/{LESSON}.ipynb: a notebook, but not 02 · A token that belongs to no patch; skipped" in lines
-    assert {f"{name}: nothing to grade" for name in ("emil", "gina", "paul")} <= {*lines}
-    assert re.search(r"^ +1 of 8  \S+ +[\d.]+ of 7 points +\d+ s, \d+ min left$", graded[1], re.M)
+    for line in (
+        f"emil/{LESSON}.ipynb: a notebook that is damaged",
+        "paul/answers.pdf: not a notebook (.pdf)",
+        f"gina/{LESSON}.ipynb: a notebook, but not 02 · A token that belongs to no patch",
+        "dangling.ipynb: a link or no file",
+        "large/x.ipynb: 200 MB, a lesson has 40 at most",
+        "large/bomb.zip: a zip without a notebook",
+    ):
+        assert f"{line}; skipped" in lines
+    assert {f"{name}: nothing to grade" for name in NOTHING} <= {*lines}
+    assert re.search(rf"^ +1 of {len(EARNED)}  \S+ +[\d.]+ of 7 points +\d+ s, \d+ min left$", graded[1], re.M)
     assert f"Anna_A_77: 2 files; the newest counts, Anna A_77_assignsubmission_file_/Copy of {LESSON}.ipynb" in lines
-    assert "Warning" not in graded[1] and "Skipping" not in graded[1]
+    assert ("Warning" in graded[1]) == bool(sandbox.missing()) and "Skipping" not in graded[1]
 
 
 def test_feedback_fetches_nothing_and_shows_formulas(graded):
@@ -146,8 +123,7 @@ def test_a_right_answer_counts_wherever_it_is(graded):
     for where in ("in a cell below the check", "in `WarmStart`, which you changed in place", "in the check's cell"):
         assert f"Note: your answer was found {where}. Next time, write it in the cell directly above the check." in said
     assert "(this was in the check's cell)" in said and "nothing is written yet" not in said
-    with open(graded[0] / "grades" / f"{LESSON}.csv", encoding="utf-8-sig") as file:
-        look = {row["student_id"]: row["look_at"] for row in csv.DictReader(file)}
+    look = {row["student_id"]: row["look_at"] for row in rows(graded[0])}
     assert look["hugo"] == "; ".join(f"Exercise {n}: answer elsewhere" for n in (1, 2, 3))
     assert look["cleo"] == "; ".join(f"Exercise {n}: empty" for n in (1, 2, 3)) and look["bert"] == ""
     assert look["emil"] == "nothing to grade"
@@ -160,13 +136,13 @@ def test_who_sent_nothing_that_could_be_graded_gets_a_page_that_says_why(graded)
 
 
 def test_what_came_from_moodle_goes_back_to_it(graded):
-    with open(graded[0] / "grades" / f"{LESSON}-moodle.csv", encoding="utf-8-sig", newline="") as file:
-        rows = {row["Identifier"]: (row["Full name"], float(row["Grade"])) for row in csv.DictReader(file)}
-    assert rows == {"Participant 1": ("Bo", 7), "Participant 2": ("Bo", 0), "Participant 77": ("Anna A", 7)}
+    back = {row["Identifier"]: (row["Full name"], float(row["Grade"])) for row in rows(graded[0], "-moodle.csv")}
+    assert back.pop("Participant 7") == (f"'{FORMULA}", 7)
+    assert back == {"Participant 1": ("Bo", 7), "Participant 2": ("Bo", 0), "Participant 77": ("Anna A", 7)}
     with zipfile.ZipFile(graded[0] / "grades" / f"{LESSON}-moodle.zip") as packed:
         names = {name.partition("/")[0]: packed.read(name).decode() for name in packed.namelist()}
         assert all(name.endswith("-feedback.html") for name in packed.namelist())
-    assert {*names} == {f"{name}_assignsubmission_file_" for name in ("Anna A_77", "Bo_1", "Bo_2")}
+    assert {*names} == {f"{name}_assignsubmission_file_" for name in ("Anna A_77", "Bo_1", "Bo_2", f"{FORMULA}_7")}
     assert "nothing is written yet" in words(names["Bo_2_assignsubmission_file_"])
     assert f"Moodle    {graded[0] / 'grades' / LESSON}-moodle.zip" in graded[1].splitlines()
     assert "If they handed in as teams, they are not: use --roster" in graded[1]
@@ -181,17 +157,18 @@ def sentences():
 def test_report_counts_students_and_names_nobody(graded):
     text = (graded[0] / "grades" / f"{LESSON}-report.md").read_text(encoding="utf-8")
     assert text in graded[1]
-    assert text.splitlines()[0].endswith(
-        f"· hand-ins: 8 · mean: {(7 + 4.5 + 0 + 3 + 7 + 7 + 7 + 0) / 8:.1f} of 7 points"
-    )
+    mean = sum(EARNED.values()) / len(EARNED)
+    assert text.splitlines()[0].endswith(f"· hand-ins: {len(EARNED)} · mean: {mean:.1f} of 7 points")
     one, *two = sentences()
     assert f"- 1 × {one}" in text and all(f"- 1 × {sentence}" in text for sentence in two)
-    rows = [[int(n) for n in re.findall(r" (\d+) \|", line)] for line in text.splitlines() if "| Exercise" in line]
-    #        right, one, two, described, empty, stopped
-    assert rows == [[4, 1, 0, 0, 2, 1], [6, 0, 0, 0, 2, 0], [4, 0, 1, 0, 2, 1]]
+    counts = [[int(n) for n in re.findall(r" (\d+) \|", line)] for line in text.splitlines() if "| Exercise" in line]
+    right_one_two_empty = [(row[0], row[1], row[2], row[4]) for row in counts]
+    assert right_one_two_empty == [(7, 1, 0, 3), (8, 0, 0, 5), (6, 0, 1, 4)]
+    assert [sum(row) for row in counts] == 3 * [len(EARNED)]  # the others are described or stopped
     assert not any(name in text for name in ("Anna", "bert", "Bo", "cleo", "finn", "emil"))
+    assert "<script" not in text and "right, on" not in page(graded[0], "call")
     look = text.partition("## Look at these yourself")[2]
-    assert "- 3 × nothing to grade\n" in look and "- 2 × Exercise 1: empty\n" in look
+    assert "- 5 × nothing to grade\n" in look and "- 3 × Exercise 1: empty\n" in look
 
 
 @pytest.fixture

@@ -7,12 +7,13 @@ import sys
 import pytest
 from nbformat.v4 import new_code_cell
 
-from classroom import answers, judge, sandbox
-from classroom.grading import exercises
-from classroom.lessons import Refused, chosen, read
-from classroom.looks import page
+from classroom.grade import answers, judge, sandbox
+from classroom.grade.looks import page
+from classroom.lessons import Refused, chosen, exercises, is_check, is_solution, read
 from tests.lessons.test_bug_hunts import FAULTY
 from vit_tutorial.checks import EXERCISES
+
+from . import attacks
 
 QUICK = [
     pytest.param(path, id=path.stem, marks=[pytest.mark.long] * (path.stem[:2] not in ("00", "14")))
@@ -45,23 +46,46 @@ def test_what_ipython_takes_is_taken():
         assert answers.define(cell, True, space) == "" and "B" not in space
 
 
-KINDS = [  # an answer to feature_map, the kind of its verdict, and what the student reads
-    ("def feature_map(tokens, grid)\n    return tokens", "stopped", "SyntaxError: expected ':' (your cell, line 1)"),
-    ("found = 1", "stopped", "NameError: name 'feature_map' is not defined. Variables from other cells"),
-    ("def feature_map(tokens, grid):\n    return tokens / scale", "stopped", "Compute them in the answer's own cell"),
-    ("def feature_map(tokens, grid):\n    raise NotImplementedError()", "empty", "nothing is written yet"),
-    ("%%time\ndef feature_map(tokens, grid):\n    return tokens", "described", "feature_map: "),
-    ("import os\ndef feature_map(tokens, grid):\n    os._exit(1)", "stopped", "Your code ended the process"),
-]
+KINDS = {  # by exercise: an answer, the kind of its verdict, and what the student reads
+    "vote": ("def vote(head, tokens)\n    return 1", "stopped", "SyntaxError: expected ':' (your cell, line 1)"),
+    "restore": ("found = 1", "stopped", "NameError: name 'restore' is not defined. Variables from other cells"),
+    "rollout": ("def rollout(maps):\n    return maps / scale", "stopped", "Compute them in the answer's own cell"),
+    "hide": ("import os\ndef hide(*_):\n    os._exit(1)", "stopped", "Your code ended the process"),
+    "num_tokens": ("def num_tokens(*_):\n    raise NotImplementedError()", "empty", "nothing is written yet"),
+    "feature_map": ("%%time\ndef feature_map(tokens, grid):\n    return tokens", "described", "feature_map: "),
+}
 
 
-@pytest.mark.parametrize("answer, kind, words", KINDS)
-def test_an_answer_without_points_hears_why(answer, kind, words):
-    cells = [new_code_cell(answer), new_code_cell("checks.feature_map(feature_map)")]
-    cells[0].metadata.nbgrader, cells[1].metadata.nbgrader = {"solution": True}, {"grade": True}
-    verdict = judge.verdicts(cells, 20)["feature_map"]
-    assert verdict.kind == kind and words in verdict.text
-    assert verdict.look == "another cell's variable" * ("Variables from other cells" in verdict.text)
+def test_an_answer_without_points_hears_why():
+    cells = []
+    for name, (answer, _, _) in KINDS.items():
+        cells.append(new_code_cell(answer, metadata={"nbgrader": {"solution": True}}))
+        cells.append(new_code_cell(f"checks.{name}({name})", metadata={"nbgrader": {"grade": True}}))
+    found = judge.verdicts(cells, 20)
+    for name, (_, kind, words) in KINDS.items():
+        assert found[name].kind == kind and words in found[name].text
+        assert found[name].look == "another cell's variable" * ("Variables from other cells" in found[name].text)
+
+
+def test_facts_may_be_anything():
+    right = {"alias": {}, "facts": []}
+    for said in ({}, right, right | {"facts": [["result", 0, ["tensor", "load", [1], ""]]]}, right | {"facts": 5}):
+        assert judge.judge("feature_map", said) != ""
+    assert judge.judge("feature_map", {"unfit": "pass the function itself"}) is None
+
+
+def test_without_bubblewrap_the_answers_are_alone_too(monkeypatch):
+    monkeypatch.setattr(sandbox, "missing", lambda: "it is not here")
+    right = [cell for cell in read(*chosen(["02"])).cells if cell.cell_type == "code"]
+    others = [cell for cell in right if not is_solution(cell)]
+    first = next(i for i, cell in enumerate(others) if is_check(cell))
+    borrowed = [*others[:first], new_code_cell(attacks.BORROWED), *others[first:]]
+
+    def is_right(cells):
+        seen = judge.seen(page(cells).steps, 60, ["vote", "warm_start", "feature_map"])
+        return [judge.judge(name, said) == "" for name, said in seen.items()]
+
+    assert is_right(right) == [True] * 3 and is_right(borrowed) == [False] * 3
 
 
 @pytest.mark.parametrize("name", FAULTY)

@@ -4,9 +4,9 @@ import re
 
 import torch
 
-from classroom import live
+from classroom.make import live
 
-from .live_page import hash_says, part, says
+from .conftest import hash_says, part, says
 
 
 def test_drawing_by_mouse_and_by_keys(model_page):

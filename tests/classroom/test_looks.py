@@ -3,7 +3,7 @@
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
-from classroom import judge, looks
+from classroom.grade import judge, looks
 from classroom.lessons import chosen, read
 from tests.lessons.test_bug_hunts import FAULTY
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from classroom.grade.names import as_folder, fitting, owners, roster, student_of
 from classroom.lessons import Refused
-from classroom.names import as_folder, fitting, owners, roster, student_of
 
 LESSON = "01_patchify"
 COPIES = [

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from classroom import slides
 from classroom.lessons import chosen, read
+from classroom.make import slides
 from vit_tutorial.checks.predict import table
 
 NUMBER = re.compile(r"(?<![\w.])(?:\d[\d,]*(?:\.\d+)?|\.\d+)")

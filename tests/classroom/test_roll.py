@@ -8,8 +8,8 @@ import zipfile
 import nbformat
 import pytest
 
-from classroom import judge
-from classroom.grade import grade
+from classroom.grade import judge
+from classroom.grade.__main__ import grade
 from classroom.lessons import Refused
 
 from .conftest import LESSON, marks, solved, words

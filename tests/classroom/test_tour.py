@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from classroom import live
+from classroom.make import live
 from tests.widgets.broken_model import shuffled, without
 from vit_tutorial import data, interpret, patchify
 from vit_tutorial.evaluate import predict

@@ -4,7 +4,7 @@ import nbformat
 import pytest
 
 from classroom.lessons import chosen, read
-from classroom.standalone import standalone
+from classroom.make.standalone import standalone
 from tests.widgets.browser import run_cell, wait_for
 from tools.colab import BARE
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import nbformat
 
-from classroom import setup
 from classroom.lessons import chosen, is_check, is_solution, read
+from classroom.make import setup
 from tests.widgets.browser import run_cell, wait_for
 from vit_tutorial import checks
 from vit_tutorial.checks.predict import table

@@ -19,9 +19,9 @@ from vit_tutorial.checks import EXERCISES, describe
 from vit_tutorial.checks.compare import level
 from vit_tutorial.checks.observe import Fact
 
+from ..lessons import Refused
 from . import looks, sandbox
 from .answers import value_of
-from .lessons import Refused
 
 MOST = 20_000_000  # bytes of facts
 START = 30  # seconds in which a slow machine has imported PyTorch
@@ -52,27 +52,25 @@ def verdicts(cells: list[NotebookNode], limit: float, release: Sequence[Notebook
     """The verdict on each exercise in a notebook's code cells; `release` are all cells as they were handed out.
 
     `limit` is for all that an answer does, in seconds of computing or sleeping. Points come from what was seen of an
-    answer alone. Where that earns none, the check's words say more.
+    answer in a process without our solutions. Where that earns none, the check's words say more. They come from another
+    process, since the check compares with our solutions.
     """
     hand_in = looks.page(cells, release)
     known = hand_in.first | hand_in.others
     alone = seen(hand_in.steps, limit, [*hand_in.first])
     found = {key: verdict(known[key], said) for key, said in alone.items()}
     more = [key for key, look in hand_in.others.items() if found[look.exercise].kind != "right"]
-    alone |= seen(hand_in.steps, limit, more)
+    alone |= seen(hand_in.steps, limit, more)  # by themselves, or their seconds would be taken from the first answers'
     found |= {key: verdict(known[key], alone[key]) for key in more}
     chosen = {}
     for exercise in hand_in.first:
         keys = [exercise, *(key for key in more if known[key].exercise == exercise)]
         rank = {key: (SHARES[found[key].kind], known[key].meant and "unfit" not in alone[key]) for key in keys}
         chosen[exercise] = max(keys, key=rank.get)
-    unclear = [
-        key
-        for key in chosen.values()
-        if found[key].kind in ("described", "stopped") and not {"words", "unfit"} & {*alone[key]}
-    ]
-    shown = seen(hand_in.steps, limit, unclear, True)
-    found |= {key: verdict(known[key], alone[key], shown[key].get("words")) for key in unclear}
+    described = [key for key in chosen.values() if found[key].kind in ("described", "stopped")]
+    unclear = [key for key in described if not {"words", "unfit"} & {*alone[key]}]
+    for key, said in seen(hand_in.steps, limit, unclear, True).items():
+        found[key] = verdict(known[key], alone[key], said.get("words"))
     given = {}
     for exercise, key in chosen.items():
         look, note = remark(known[key], hand_in)

@@ -16,10 +16,10 @@ import nbformat
 from hatchling.builders.wheel import WheelBuilder
 from nbconvert.filters import markdown2html
 
-from . import ROOT, course
-from .lessons import first_screen, read
+from .. import ROOT, SITE
+from ..lessons import first_screen, read
+from . import course
 
-SITE = Path(__file__).with_name("site")
 PACKED = '''"""Exercises, packed so that nobody reads a solution by accident."""
 
 import base64

@@ -7,7 +7,7 @@ import unicodedata
 from pathlib import Path
 from typing import NamedTuple
 
-from .lessons import Refused
+from ..lessons import Refused
 
 MOODLE = re.compile(r"_(\d+)_assignsubmission_")  # in the name of a student's folder, behind the name: the participant
 WORDS = """copy copie copia cópia còpia kopie kopia kopi kopio kopija kópia kopya másolat koopia

@@ -11,10 +11,9 @@ from nbformat import NotebookNode
 
 from vit_tutorial.checks.predict import table
 
+from ..lessons import chosen, exercises, facts, is_check, read, title
+from ..sections import Section, minutes, sections
 from . import pages, slides
-from .grading import exercises
-from .lessons import chosen, facts, is_check, read, title
-from .sections import Section, minutes, sections
 
 PLANS = """\
 # Plans
@@ -46,7 +45,7 @@ themselves, and ask each *Predict* in the room before anybody runs the next cell
 
 {weeks}
 """
-WEEKS = {"1: tokens, attention": "00", "2: model, training": "05", "3: use": "09", "4: beyond": "13"}  # first lessons
+WEEKS = {"1: tokens, attention": 0, "2: model, training": 5, "3: use": 9, "4: beyond": 13}  # and their first lessons
 IDEAS = {"What a token may not look at": "its code; exercise 1 needs its idea"}  # what no code tells
 MISTAKES = 10  # of each exercise
 
@@ -100,10 +99,9 @@ def guesses(notebook: NotebookNode) -> Iterator[tuple[str, ...]]:
         for name in re.findall(r'checks\.predict\("([\w-]+)"', code):
             entry = table()[name]
             wrong = entry["wrong"][0]
-            bound = "above" if "above" in wrong else "below"
-            guess = wrong.get("guess", f"{bound} {wrong.get(bound)}")
             right = f"**{entry['answer']}** {entry.get('unit', '')}".strip()
-            yield f"*{section.heading}*: {question(name, notebook)}", right, guess, wrong["because"]
+            asked = f"*{section.heading}*: {question(name, notebook)}"
+            yield asked, right, slides.guessed(wrong), wrong["because"]
 
 
 def question(name: str, notebook: NotebookNode) -> str:
@@ -179,26 +177,17 @@ def saved(notebook: NotebookNode) -> float:
     return sum(section.minutes for section in skipped(notebook))
 
 
-def first_exercise(notebook: NotebookNode) -> int:
-    """The minutes of exercise 1."""
-    return int(re.search(r"· (\d+) minutes", "\n".join(cell.source for cell in notebook.cells))[1])
-
-
-def weekly(numbers: list[str]) -> list[tuple[str, list[str]]]:
-    """Each week's lessons: those from its first one to the next week's."""
-    ends = [*WEEKS.values(), ":"][1:]  # ":" sorts behind all digits
-    return [(w, [n for n in numbers if s <= n < end]) for (w, s), end in zip(WEEKS.items(), ends, strict=True)]
-
-
 def plans() -> str:
     """Four plans, their minutes computed."""
-    times = {path.stem[:2]: minutes(read(path)) for path in chosen([])}
-    read_of, do = ({n: both[i] for n, both in times.items()} for i in (0, 1))
-    day = chosen(["00", "01", "04", "05", "07"])
+    read_of, do = zip(*(minutes(read(path)) for path in chosen([])), strict=True)
+    weeks = []
+    for week, start, end in zip(WEEKS, WEEKS.values(), [*WEEKS.values(), None][1:], strict=True):
+        numbers = ", ".join(f"{n:02}" for n in range(len(do))[start:end])
+        weeks.append((week, numbers, sum(read_of[start:end]), sum(do[start:end])))
+    day = [read(path) for path in chosen(["00", "01", "04", "05", "07"])]
     masks = next(s.minutes for s in sections(read(*chosen(["04"]))) if s.heading in IDEAS)
-    weeks = [(week, ", ".join(n), sum(map(read_of.get, n)), sum(map(do.get, n))) for week, n in weekly([*times])]
     return PLANS.format_map({
-        "day": round(masks + sum(read_of[path.stem[:2]] - saved(read(path)) for path in day)),
-        "first": sum(first_exercise(read(path)) for path in day),
+        "day": round(masks + sum(minutes(lesson)[0] - saved(lesson) for lesson in day)),
+        "first": sum(int(re.search(r"(\d+) minutes", exercises(lesson)[0][1].source)[1]) for lesson in day),
         "weeks": tabled("week | lessons | read | exercises", weeks),
     })  # fmt: skip

@@ -18,7 +18,7 @@ from typing import BinaryIO
 
 import psutil
 
-from . import ROOT
+from .. import ROOT
 
 LESSONS = ROOT / "vit_tutorial" / "checks" / "lessons"
 MEMORY, PROCESSES = min(8 * 10**9, psutil.virtual_memory().total // 2), 100

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from nbformat import NotebookNode
 
+from ..lessons import is_check, is_solution
 from .answers import asked, statements
-from .lessons import is_check, is_solution
 
 MOVED = "# (this was in the check's cell)"  # the last line of a cell that hand_ins.py makes
 

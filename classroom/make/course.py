@@ -8,12 +8,12 @@ from pathlib import Path
 import nbformat
 from nbgrader.converters import GenerateAssignment
 
-from .grading import convert
-from .lessons import alone, read
+from ..grade.marks import convert
+from ..lessons import alone, read
 
-CONFIG = '''"""nbgrader's settings for this course: classroom/grading.py says what and why."""
+CONFIG = '''"""nbgrader's settings for this course: classroom/grade/marks.py says what and why."""
 
-from classroom.grading import configure
+from classroom.grade.marks import configure
 
 c = get_config()  # noqa: F821 (nbgrader defines it)
 configure(c)

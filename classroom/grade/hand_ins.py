@@ -13,12 +13,11 @@ import nbformat
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
 
-from .grading import exercises
-from .lessons import Refused, is_check, read, title
+from ..lessons import Refused, exercises, is_check, read, title
+from .assignment import MOODLE_FILE, Assignment
 from .looks import MOVED, body
-from .names import MOODLE, Listed, free, namesakes, owners, student_of
+from .names import MOODLE, free, namesakes, owners, student_of
 
-MOODLE_FILE = "moodle.txt"  # beside a hand-in: the name of the folder in which Moodle gave it to us
 LARGEST = 40_000_000  # bytes; the edition in one file has 13 MB
 
 
@@ -133,32 +132,30 @@ def files(folder: Path, room: Path, deep: int = 2) -> Iterator[tuple[Path, Path 
 
 
 def arrived(
-    folder: Path, lesson: str, known: dict[str, str], room: Path, again: bool
+    work: Assignment, folder: Path, known: dict[str, str], room: Path
 ) -> Iterator[tuple[Path, Path | Refused, str, str]]:
     """Each file that came, as `files` gives them, with the name of its student's folder and the student's name."""
     for where, path in files(folder, room):
         try:
-            if not again:
-                yield where, path, *student_of(where, lesson)
-            elif where.parts[1:] == (lesson, f"{lesson}.ipynb"):
+            if folder != work.course / "submitted":
+                yield where, path, *student_of(where, work.lesson)
+            elif where.parts[1:] == (work.lesson, f"{work.lesson}.ipynb"):
                 yield where, path, where.parts[0], known.get(where.parts[0], where.parts[0])
         except Refused as reason:
             print(f"{shown(str(where))}: {reason}; skipped")
 
 
-def place(
-    course: Path, lesson: str, folder: Path, known: dict[str, str], listed: dict[str, Listed], room: Path
-) -> dict[str, Student]:
+def place(work: Assignment, folder: Path, room: Path) -> dict[str, Student]:
     """Put each student's newest hand-in where nbgrader looks for it; say what was skipped.
 
-    By the name of their folder all who sent files; those without `files` sent none that is a hand-in. `known` has the
-    names of those who are in the gradebook, `listed` those on the roster; in `room`, an empty folder, zips are opened.
+    By the name of their folder all who sent files; those without `files` sent none that is a hand-in. In `room`, an
+    empty folder, zips are opened.
     """
-    release = read(course / "release" / lesson / f"{lesson}.ipynb")
-    again, found = folder == course / "submitted", {}
-    came = [*arrived(folder, lesson, known, room, again)]
+    again, found = folder == work.course / "submitted", {}
+    known, listed = work.names, work.listed
+    came = [*arrived(work, folder, known, room)]
     people = {(key, name): number_in(where.parts[0]) for where, _, key, name in came}
-    numbers = {key: number_in(name) for key, name in moodle_folders(course, lesson).items()}
+    numbers = {key: number_in(name) for key, name in work.moodle_folders().items()}
     own, unclear = ({}, {}) if again else owners(people, listed, numbers)
     for one, both in unclear.items():
         names = ", ".join(shown(where.parts[0]) for where, _, *who in came if (*who,) in both)
@@ -178,22 +175,21 @@ def place(
         try:
             if isinstance(path, Refused):
                 raise path
-            student.files.append((path.lstat().st_mtime, where, handed_in(path, release)))
+            student.files.append((path.lstat().st_mtime, where, handed_in(path, work.release)))
         except Refused as reason:
             print(f"{shown(str(where))}: {reason}; skipped")
             student.skipped.append(f"{shown(where.name)}: {reason}")
     for key, student in sorted(found.items()):
-        target = course / "submitted" / key / lesson
-        target.mkdir(parents=True, exist_ok=True)
+        path = work.submitted(key)
+        path.parent.mkdir(parents=True, exist_ok=True)
         if number_in(student.folder):
-            (target / MOODLE_FILE).write_text(student.folder, encoding="utf-8")
+            path.with_name(MOODLE_FILE).write_text(student.folder, encoding="utf-8")
         if not student.files:
             print(f"{key}: nothing to grade")
             continue
         _, where, notebook = max(student.files, key=lambda file: file[0])
         if len(student.files) > 1:
             print(f"{key}: {len(student.files)} files; the newest counts, {shown(str(where))}")
-        path = target / f"{lesson}.ipynb"
         student.before = path.read_bytes() if path.is_file() else None
         nbformat.write(notebook, path)
     return dict(sorted(found.items()))
@@ -202,8 +198,3 @@ def place(
 def number_in(folder: str) -> str:
     """The participant's number that Moodle has written into a folder's name, or nothing."""
     return number[1] if (number := MOODLE.search(folder)) else ""
-
-
-def moodle_folders(course: Path, lesson: str) -> dict[str, str]:
-    """By student: the name of the folder in which Moodle gave us a hand-in of this lesson, the last time it did."""
-    return {path.parts[-3]: path.read_text("utf-8") for path in course.glob(f"submitted/*/{lesson}/{MOODLE_FILE}")}

@@ -18,59 +18,45 @@ from pathlib import Path
 
 from nbgrader.api import Gradebook
 from nbgrader.converters import Autograde, GenerateFeedback
-from sqlalchemy import text
 
+from ..lessons import Refused
 from . import sandbox
-from .grading import convert
-from .hand_ins import Student, moodle_folders, number_in, place, shown, unpacked
-from .lessons import Refused
-from .names import Listed, fitting, roster
+from .assignment import Assignment, lesson_of
+from .hand_ins import Student, number_in, place, shown, unpacked
+from .marks import convert
+from .names import fitting, roster
 from .report import for_moodle, looks, marks, no_mark, report, table
 
 
-def lesson_of(course: Path, number: str) -> str:
-    """The assignment of this number in a course."""
-    if not (course / "nbgrader_config.py").is_file() or not (course / "gradebook.db").is_file():
-        raise Refused(f"{course} is no course; python -m classroom OUT makes one, OUT/course")
-    known = sorted(path.name for path in (course / "release").iterdir())
-    if not (found := [name for name in known if number in (name, name[:2])]):
-        raise Refused(f"no lesson {number} in {course}; there are {', '.join(known)}")
-    return found[0]
-
-
-def merge(course: Path, gradebook: Gradebook, key: str, own: str) -> None:
+def merge(work: Assignment, key: str, own: str) -> None:
     """What one student has becomes another's, except for the lessons that this one has; the first is no more."""
     for part in ("submitted", "autograded", "feedback"):
-        for folder in (course / part / key).glob("*"):
-            target = course / part / own / folder.name
+        for folder in (work.course / part / key).glob("*"):
+            target = work.course / part / own / folder.name
             target.parent.mkdir(exist_ok=True)
             if not target.exists():
                 folder.rename(target)
-        shutil.rmtree(course / part / key, ignore_errors=True)
-    for student in (key, own):
-        gradebook.update_or_create_student(student)
-    theirs = {submission.assignment.id for submission in gradebook.student_submissions(own)}
-    for submission in gradebook.student_submissions(key):
-        if submission.assignment.id not in theirs:
-            change = text("update submitted_assignment set student_id = :own where id = :id")
-            gradebook.db.execute(change, {"own": own, "id": submission.id})
-    gradebook.db.commit()
-    gradebook.db.expire_all()
-    gradebook.remove_student(key)
+        shutil.rmtree(work.course / part / key, ignore_errors=True)
+    first, second = map(work.gradebook.update_or_create_student, (key, own))
+    theirs = {submission.assignment_id for submission in second.submissions}
+    for submission in [*first.submissions]:
+        if submission.assignment_id not in theirs:
+            submission.student = second
+    work.gradebook.remove_student(key)
 
 
-def adopt(course: Path, gradebook: Gradebook, listed: dict[str, Listed]) -> None:
+def adopt(work: Assignment) -> None:
     """Students who were graded before they were on the roster move to their id there, unless two of them might."""
     fits = defaultdict(list)
-    for student in gradebook.students:
-        if student.id not in listed:
-            fits[fitting(student.id, student.last_name or student.id, listed)[0]].append(student.id)
+    for key, name in work.names.items():
+        if key not in work.listed:
+            fits[fitting(key, name, work.listed)[0]].append(key)
     fits.pop(None, None)
     for own, keys in fits.items():
-        lessons = [path.name for key in (own, *keys) for path in (course / "submitted" / key).glob("*")]
+        lessons = [path.name for key in (own, *keys) for path in (work.course / "submitted" / key).glob("*")]
         if len(lessons) == len({*lessons}):
             for key in keys:
-                merge(course, gradebook, key, own)
+                merge(work, key, own)
 
 
 def grade(
@@ -92,42 +78,37 @@ def grade(
         if listed:
             roster(listed)  # or it is refused
             own.write_bytes(listed.read_bytes())  # it may be that very file
-        known = roster(own) if own.is_file() else {}
         if why := sandbox.missing():
             print(f"Warning: students' code can read and change all your files, because {why}")
         with Gradebook(f"sqlite:///{course / 'gradebook.db'}") as gradebook:
-            found = came(course, gradebook, lesson, folder, known, Path(room))
-            remarks = graded(course, gradebook, lesson, found, best)
-            print(f"\n{written(course, gradebook, lesson, found, known, remarks, names, comma)}")
+            work = Assignment(course, lesson, gradebook, roster(own) if own.is_file() else {})
+            found = came(work, folder, Path(room))
+            remarks = graded(work, found, best)
+            print(f"\n{written(work, found, remarks, names, comma)}")
 
 
-def came(
-    course: Path, gradebook: Gradebook, lesson: str, folder: Path, listed: dict[str, Listed], room: Path
-) -> dict[str, Student]:
+def came(work: Assignment, folder: Path, room: Path) -> dict[str, Student]:
     """The hand-ins, in their places; all who sent some, and all on the roster, are in the gradebook."""
-    adopt(course, gradebook, listed)
-    for key, one in listed.items():
-        gradebook.update_or_create_student(key, last_name=one.name, lms_user_id=one.id)
-    known = {student.id: student.last_name or student.id for student in gradebook.students}
-    found = place(course, lesson, folder, known, listed, room)
+    adopt(work)
+    for key, one in work.listed.items():
+        work.gradebook.update_or_create_student(key, last_name=one.name, lms_user_id=one.id)
+    found = place(work, folder, room)
     if not any(student.files for student in found.values()):
-        raise Refused(f"no hand-in of {lesson} in {folder}")
-    if strangers := sorted({*found} - {*listed}) if listed else []:
+        raise Refused(f"no hand-in of {work.lesson} in {folder}")
+    if strangers := sorted({*found} - {*work.listed}) if work.listed else []:
         print(f"matched to nobody on the roster, so left out of Moodle's files: {', '.join(strangers)}")
     for key, student in found.items():  # so that all are in the marks, some with a blank
-        gradebook.update_or_create_student(key, **({"last_name": student.name} if student.name != key else {}))
-    numbers = {key: number_in(name) for key, name in moodle_folders(course, lesson).items()}
+        work.gradebook.update_or_create_student(key, **({"last_name": student.name} if student.name != key else {}))
+    numbers = {key: number_in(name) for key, name in work.moodle_folders().items()}
     for key, number in numbers.items():  # one participant, whose name or id is another now
         for own in (one for one in found if one != key and numbers.get(one) == number and key not in found):
-            merge(course, gradebook, key, own)
+            merge(work, key, own)
     return found
 
 
-def graded(
-    course: Path, gradebook: Gradebook, lesson: str, found: dict[str, Student], best: bool
-) -> dict[str, list[str]]:
+def graded(work: Assignment, found: dict[str, Student], best: bool) -> dict[str, list[str]]:
     """Grade who handed in; by student, what a person should know. With `best` a worse hand-in leaves the one before."""
-    before = marks(course, gradebook, lesson)
+    before = marks(work)
     students = [key for key, student in found.items() if student.files]
     remarks: dict[str, list[str]] = {key: ["nothing to grade"] for key in found if key not in students}
     begun = time.perf_counter()
@@ -135,13 +116,13 @@ def graded(
         start = time.perf_counter()
         print(f"{i:3} of {len(students)}  {key:24}", end="", flush=True)
         try:
-            given, full = one(course, gradebook, lesson, key)
+            given, full = one(work, key)
             if (was := before.get(key, given)) != given:
                 remarks[key] = [f"was {was:g}, now {given:g}"]
             if kept := best and given < was and found[key].before:
                 remarks[key] = [f"was {was:g}, now {given:g}; the better one counts"]
-                (course / "submitted" / key / lesson / f"{lesson}.ipynb").write_bytes(kept)
-                given, full = one(course, gradebook, lesson, key)
+                work.submitted(key).write_bytes(kept)
+                given, full = one(work, key)
         except Refused as reason:
             print(f"not graded: {shown(str(reason))}")
             remarks[key] = [f"not graded: {shown(str(reason))}"]
@@ -154,39 +135,32 @@ def graded(
     return remarks
 
 
-def one(course: Path, gradebook: Gradebook, lesson: str, key: str) -> tuple[float, float]:
+def one(work: Assignment, key: str) -> tuple[float, float]:
     """Grade one hand-in: its points, and how many there are."""
     for converter in (Autograde, GenerateFeedback):
-        convert(converter, course, lesson, key)
-    gradebook.db.expire_all()
-    given = gradebook.find_submission(lesson, key)
+        convert(converter, work.course, work.lesson, key)
+    work.gradebook.db.expire_all()
+    given = work.gradebook.find_submission(work.lesson, key)
     return given.score, given.max_score
 
 
 def written(
-    course: Path,
-    gradebook: Gradebook,
-    lesson: str,
-    found: dict[str, Student],
-    listed: dict[str, Listed],
-    remarks: dict[str, list[str]],
-    names: bool,
-    comma: bool,
+    work: Assignment, found: dict[str, Student], remarks: dict[str, list[str]], names: bool, comma: bool
 ) -> str:
     """Write marks, report, pages and what goes to Moodle; the report, and where all that is."""
-    grades, scores = course / "grades", marks(course, gradebook, lesson)
-    grades.mkdir(exist_ok=True)
+    scores = marks(work)
+    work.grades("").parent.mkdir(exist_ok=True)
     for key in found:
         if key not in scores:
-            no_mark(course, lesson, key, found[key])
-    for key, more in looks(course, lesson).items():
+            no_mark(work, key, found[key])
+    for key, more in looks(work).items():
         remarks[key] = remarks.get(key, []) + more
-    table(course, gradebook, lesson, listed, scores, remarks, comma)
-    said = report(course, lesson, names, remarks)
-    (grades / f"{lesson}-report.md").write_text(said, encoding="utf-8")
-    lines = [said, f"marks     {grades / lesson}.csv", f"report    {grades / lesson}-report.md"]
-    lines.append(f"feedback  {course / 'feedback'}/STUDENT/{lesson}/{lesson}.html")
-    return "\n".join(lines + [f"Moodle    {path}" for path in for_moodle(course, lesson, scores, listed)])
+    table(work, scores, remarks, comma)
+    said = report(work, scores, remarks, names)
+    work.grades("-report.md").write_text(said, encoding="utf-8")
+    lines = [said, f"marks     {work.grades('.csv')}", f"report    {work.grades('-report.md')}"]
+    lines.append(f"feedback  {work.page('STUDENT')}")
+    return "\n".join(lines + [f"Moodle    {path}" for path in for_moodle(work, scores)])
 
 
 def main() -> None:

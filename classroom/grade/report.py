@@ -12,16 +12,14 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from nbgrader.api import Gradebook
-
 from vit_tutorial.checks import EXERCISES
 
-from .grading import exercises
-from .hand_ins import Student, moodle_folders, shown
+from ..lessons import exercises, title
+from ..make.setup import sheet as page_of
+from .assignment import Assignment
+from .hand_ins import Student, shown
 from .judge import SHARES
-from .lessons import read, title
-from .names import MOODLE, Listed
-from .setup import sheet as page_of
+from .names import MOODLE
 
 COLUMNS = """*Right* earns all points, *one mistake named* half, *two named* a quarter (or one, and something else is
 wrong). *Described*: wrong, by no mistake that the check knows. *Empty*: nothing was written, or nothing fixed.
@@ -40,48 +38,32 @@ def sheet(path: Path, head: list[str], rows: list[list], comma: bool = False) ->
         csv.writer(file, delimiter=";" if comma else ",").writerows([head, *([*map(cell, row)] for row in rows)])
 
 
-def marks(course: Path, gradebook: Gradebook, lesson: str) -> dict[str, float]:
+def marks(work: Assignment) -> dict[str, float]:
     """Points by the names of folders, of those whose grading was not broken off."""
-    whole = {path.parts[-3] for path in course.glob(f"autograded/*/{lesson}/{lesson}.ipynb") if verdicts(path)}
-    found = [given for given in gradebook.assignment_submissions(lesson) if given.student.id in whole]
+    whole = work.verdicts()
+    found = [given for given in work.gradebook.assignment_submissions(work.lesson) if given.student.id in whole]
     return {given.student.id: max(0.0, given.score - (given.late_submission_penalty or 0)) for given in found}
 
 
-def table(
-    course: Path,
-    gradebook: Gradebook,
-    lesson: str,
-    listed: dict[str, Listed],
-    scores: dict[str, float],
-    remarks: dict[str, list[str]],
-    comma: bool,
-) -> None:
+def table(work: Assignment, scores: dict[str, float], remarks: dict[str, list[str]], comma: bool) -> None:
     """All on the roster and all who handed in, blank for who has no mark: nbgrader's own exporter writes 0."""
-    full, rows = float(gradebook.find_assignment(lesson).max_score), []
-    for s in gradebook.students:
-        if s.id in listed or (course / "feedback" / s.id / lesson).is_dir():
+    full, rows = float(work.gradebook.find_assignment(work.lesson).max_score), []
+    for s in work.gradebook.students:
+        if s.id in work.listed or work.page(s.id).parent.is_dir():
             said = "; ".join(remarks.get(s.id, []))
-            rows.append([lesson, s.lms_user_id or s.id, s.last_name or "", scores.get(s.id, ""), full, said])
+            rows.append([work.lesson, s.lms_user_id or s.id, s.last_name or "", scores.get(s.id, ""), full, said])
     head = ["assignment", "student_id", "last_name", "score", "max_score", "look_at"]
-    sheet(course / "grades" / f"{lesson}.csv", head, rows, comma)
+    sheet(work.grades(".csv"), head, rows, comma)
 
 
-def looks(course: Path, lesson: str) -> dict[str, list[str]]:
+def looks(work: Assignment) -> dict[str, list[str]]:
     """By student, what a person should look at in the answers, such as "Exercise 1: two definitions"."""
-    found, all_of_them = defaultdict(list), exercises(read(course / "release" / lesson / f"{lesson}.ipynb"))
-    for path in sorted(course.glob(f"autograded/*/{lesson}/{lesson}.ipynb")):
-        known = verdicts(path)
-        for heading, _, check in all_of_them if known else ():
-            if look := known[check.metadata.nbgrader.grade_id].get("look"):
-                found[path.parts[-3]].append(f"{heading.partition(' ·')[0]}: {look}")
+    found = defaultdict(list)
+    for student, known in work.verdicts().items():
+        for heading, _, check in exercises(work.release):
+            if look := known[check.metadata.nbgrader.grade_id]["look"]:
+                found[student].append(f"{heading.partition(' ·')[0]}: {look}")
     return found
-
-
-def verdicts(autograded: Path) -> dict[str, dict]:
-    """What a graded notebook keeps of each check, by its grade_id; nothing if its grading was broken off."""
-    checks = [check for *_, check in exercises(read(autograded))]
-    broken = not all(check.outputs for check in checks)
-    return {} if broken else {check.metadata.nbgrader.grade_id: check.outputs[-1].metadata for check in checks}
 
 
 def words(text: str) -> str:
@@ -89,19 +71,19 @@ def words(text: str) -> str:
     return re.sub(r"([<\[])", r"\\\1", shown(text))
 
 
-def report(course: Path, lesson: str, names: bool, remarks: dict[str, list[str]]) -> str:
+def report(work: Assignment, scores: dict[str, float], remarks: dict[str, list[str]], names: bool) -> str:
     """In Markdown; with the students' names behind each mistake, and behind what to look at, only on demand."""
-    graded = sorted(course.glob(f"autograded/*/{lesson}/{lesson}.ipynb"))
-    given = {path.parts[-3]: seen for path in graded if (seen := verdicts(path))}
-    release = read(course / "release" / lesson / f"{lesson}.ipynb")
-    points = {check.metadata.nbgrader.grade_id: check.metadata.nbgrader.points for *_, check in exercises(release)}
-    marks = [sum(SHARES[kept[name]["verdict"]] * points[name] for name in points) for kept in given.values()]
-    mean = f" · mean: {statistics.mean(marks):.1f} of {sum(points.values())} points" if marks else ""
-    rows = [f"# {title(release)} · hand-ins: {len(given)}{mean}", "", f"| exercise | {' | '.join(SHARES)} |"]
+
+    def counted(students: list[str], what: str) -> str:
+        return f"- {len(students)} × {what}" + f" ({', '.join(students)})" * names
+
+    given, full = work.verdicts(), work.gradebook.find_assignment(work.lesson).max_score
+    mean = f" · mean: {statistics.mean(scores.values()):.1f} of {full:g} points" if scores else ""
+    rows = [f"# {title(work.release)} · hand-ins: {len(given)}{mean}", "", f"| exercise | {' | '.join(SHARES)} |"]
     rows.append("| --- |" + " --: |" * len(SHARES))
     mistakes = []
     ours = {edit.sentence for exercise in EXERCISES.values() for edit in exercise.edits}
-    for heading, _, check in exercises(release):
+    for heading, _, check in exercises(work.release):
         kinds, who = Counter(), defaultdict(list)
         for student, seen in given.items():
             kept = seen[check.metadata.nbgrader.grade_id]
@@ -109,57 +91,51 @@ def report(course: Path, lesson: str, names: bool, remarks: dict[str, list[str]]
             for sentence in kept["sentences"]:
                 who[sentence if sentence in ours else words(sentence)].append(student)
         rows.append(f"| {heading} | {' | '.join(str(kinds[kind]) for kind in SHARES)} |")
-        lines = [
-            f"- {len(students)} × {sentence}" + f" ({', '.join(students)})" * names
-            for sentence, students in sorted(who.items(), key=lambda item: -len(item[1]))
-        ]
-        mistakes += ["", f"## {heading}", "", *lines] if lines else []
+        most = sorted(who, key=lambda sentence: -len(who[sentence]))
+        mistakes += ["", f"## {heading}", "", *(counted(who[sentence], sentence) for sentence in most)] if who else []
     rows += ["", COLUMNS]
     look = defaultdict(list)
     for student, said in sorted(remarks.items()):
         for remark in said:
             look["worse or better than before" if remark.startswith("was ") else remark].append(student)
     if look:
-        mistakes += ["", "## Look at these yourself", "", f"Who: the column `look_at` in `{lesson}.csv`.", ""]
-        mistakes += [f"- {len(who)} × {why}" + f" ({', '.join(who)})" * names for why, who in sorted(look.items())]
+        mistakes += ["", "## Look at these yourself", "", f"Who: the column `look_at` in `{work.lesson}.csv`.", ""]
+        mistakes += [counted(look[why], why) for why in sorted(look)]
     return "\n".join([*rows, *mistakes, ""])
 
 
-def no_mark(course: Path, lesson: str, key: str, student: Student) -> None:
+def no_mark(work: Assignment, key: str, student: Student) -> None:
     """The feedback page of a student without a mark: that it will come, or why no file was a hand-in."""
-    heading = title(read(course / "release" / lesson / f"{lesson}.ipynb"))
+    heading = escape(title(work.release))
     reasons = "".join(f"<li>{escape(reason)}</li>" for reason in student.skipped)
     why = f""", because nothing that you handed in could be graded.</p>
 <ul>{reasons}</ul>
 <p>Please hand in the notebook of this lesson, a file that ends in <code>.ipynb</code>, saved, as one file."""
     if student.files:
         why = ". Your notebook has come, and will be graded again."
-    body = f"<h1>{escape(heading)}</h1>\n<p>{escape(student.name)}: no mark yet{why}</p>"
-    page = course / "feedback" / key / lesson / f"{lesson}.html"
-    page.parent.mkdir(parents=True, exist_ok=True)
-    page.write_text(page_of(escape(heading), body), "utf-8")
+    body = f"<h1>{heading}</h1>\n<p>{escape(student.name)}: no mark yet{why}</p>"
+    work.page(key).parent.mkdir(parents=True, exist_ok=True)
+    work.page(key).write_text(page_of(heading, body), "utf-8")
 
 
-def for_moodle(course: Path, lesson: str, scores: dict[str, float], listed: dict[str, Listed]) -> list[Path]:
+def for_moodle(work: Assignment, scores: dict[str, float]) -> list[Path]:
     """For all whose hand-ins came from Moodle, now or before: its grading worksheet, and its feedback files in one zip.
 
     Moodle knows a student by the number in the folder's name, in both. Of a team it is the group's, and would be taken
     for a stranger's: who is not on the roster is left out, where there is one.
     """
-    folders = moodle_folders(course, lesson)
-    if folders and not listed:
+    folders = work.moodle_folders()
+    if folders and not work.listed:
         print("Moodle's numbers are taken as students'. If they handed in as teams, they are not: use --roster")
-    folders = {key: folder for key, folder in sorted(folders.items()) if key in listed or not listed}
+    folders = {key: folder for key, folder in folders.items() if key in work.listed or not work.listed}
     if not folders:
         return []
-    worksheet, feedback = (course / "grades" / f"{lesson}-moodle.{suffix}" for suffix in ("csv", "zip"))
-    rows = []
+    worksheet, feedback, rows = work.grades("-moodle.csv"), work.grades("-moodle.zip"), []
     with zipfile.ZipFile(feedback, "w", zipfile.ZIP_DEFLATED) as packed:
         for key, folder in folders.items():
             name, number, *_ = MOODLE.split(folder)
             rows.append([f"Participant {number}", name, scores.get(key, ""), ""])
-            page = course / "feedback" / key / lesson / f"{lesson}.html"
-            if page.is_file():
-                packed.write(page, f"{folder}/{lesson}-feedback.html")
+            if work.page(key).is_file():
+                packed.write(work.page(key), f"{folder}/{work.lesson}-feedback.html")
     sheet(worksheet, ["Identifier", "Full name", "Grade", "Last modified (grade)"], rows)
     return [worksheet, feedback]

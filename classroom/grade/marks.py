@@ -1,4 +1,4 @@
-"""What nbgrader does otherwise in this course: the student edition, partial credit, safe pages."""
+"""What nbgrader does otherwise in this course: partial credit, safe pages, the student edition (make/edition.py)."""
 
 import ast
 import glob
@@ -14,7 +14,7 @@ import nbgrader
 from docutils.utils.math.latex2mathml import tex2mathml
 from nbconvert.preprocessors import CSSHTMLHeaderPreprocessor
 from nbformat import NotebookNode
-from nbformat.v4 import new_markdown_cell, new_output
+from nbformat.v4 import new_output
 from nbgrader.api import Gradebook
 from nbgrader.converters import Autograde, GenerateAssignment
 from nbgrader.coursedir import CourseDirectory
@@ -23,63 +23,22 @@ from nbgrader.utils import capture_log
 from traitlets import Integer
 from traitlets.config import Config, PyFileConfigLoader
 
+from .. import SITE
+from ..lessons import HEADING, Refused, exercises, is_check, read
+from ..make.edition import ForStudents
 from . import judge
 from .answers import asked
+from .assignment import VERDICTS
 from .judge import SHARES
-from .lessons import Refused, is_check, is_solution, read
 
 COUNTED = "counted"  # in the metadata of cells with the answers that counted
 CUT = "\n[... cut, it is too long ...]\n"
 LARGEST = 5 * 10**6  # characters of a page's cells
-HEADING = re.compile(r"^### (Exercise .+)$", re.M)
-CARD = re.compile(r"^\*(difficulty .+)\*$", re.M)
-SOLVED_ONLY = " (In the notebook with solutions that cell is folded and holds ours.)"
-FOR_STUDENTS = """<details><summary>For students: set-up, points, handing in</summary>
-
-- **Set-up**, once: as the sheet `SET-UP.html` says. For Colab there is another file, which needs no set-up: ask for it.
-- **Run** all cells from the top, one after the other (Shift+Enter; *Run All* stops at the first exercise). Where a cell
-  says `checks.predict`, put your guess in place of the dots before you run it.
-- **Write** your code in place of `raise NotImplementedError()`, in the cell above each check. Leave the checks as they
-  are, and run them as often as you like. Variables from other cells don't exist when your answer is graded, only the
-  notebook's imports, functions, classes and constants. Compute the rest in the answer's own cell.
-- **Points** stand on each exercise's card: all of them if the check says *right*, half if it names your one mistake,
-  a quarter if it names two, otherwise none. Predictions and *From memory* earn none.
-- **Hand in** this notebook, saved, as one file (in Colab: *File*, *Download*, *Download .ipynb*). Any name will do.
-
-</details>"""
 
 
 def cut(text: str, most: int) -> str:
     """Its beginning and its end."""
     return text if len(text) <= most else text[: most // 2] + CUT + text[-most // 2 :]
-
-
-def exercises(notebook: NotebookNode) -> list[tuple[str, NotebookNode, NotebookNode]]:
-    """Each exercise's heading, card and check."""
-    found, heading, card = [], "", None
-    for cell in notebook.cells:
-        if cell.cell_type == "markdown":
-            heading = line[1] if (line := HEADING.search(cell.source)) else heading
-            card = cell if CARD.search(cell.source) else card
-        elif is_check(cell):
-            found.append((heading, card, cell))
-    return found
-
-
-class ForStudents(NbGraderPreprocessor):
-    """The cells that they fill stand open, points are on the cards, and one cell says how to hand in."""
-
-    def preprocess(self, notebook: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
-        for cell in filter(is_solution, notebook.cells):
-            cell.metadata.pop("jupyter", None)
-            cell.metadata.pop("cellView", None)
-        for cell in notebook.cells:
-            cell.source = cell.source.replace(SOLVED_ONLY, "")
-        for _, card, check in exercises(notebook):
-            card.source = CARD.sub(rf"*\1 · {check.metadata.nbgrader.points} points*", card.source)
-        skip = {"slideshow": {"slide_type": "skip"}}
-        notebook.cells.insert(1, new_markdown_cell(FOR_STUDENTS, id="for-students", metadata=skip))
-        return notebook, resources
 
 
 def released(resources: Any, kind: str = "release") -> NotebookNode:
@@ -104,18 +63,21 @@ class Marks(NbGraderPreprocessor):
         for verdict in found.values():
             if verdict.cell is not None:
                 code[verdict.cell].metadata[COUNTED] = True
+        kept = {}
         for cell in filter(is_check, code):
             verdict, full = found[asked(ast.parse(cell.source).body[0])[0]], cell.metadata.nbgrader.points
             points = SHARES[verdict.kind] * full
             shown = {"text/plain": f"{points:g}", "text/html": f"{points:g} of {full:g} points"}
-            kept = {"verdict": verdict.kind, "sentences": [cut(sentence, 500) for sentence in verdict.sentences]}
-            kept["look"] = verdict.look or ("empty" if verdict.kind == "empty" else "")
+            kept[cell.metadata.nbgrader.grade_id] = {
+                "verdict": verdict.kind,
+                "sentences": [cut(sentence, 500) for sentence in verdict.sentences],
+                "look": verdict.look or ("empty" if verdict.kind == "empty" else ""),
+            }
             lines = [cut(verdict.text, 5000), *filter(None, [verdict.note])]
             text = "\n".join(textwrap.fill(line, 85) for line in lines) + "\n"  # the page cuts longer lines
-            cell.outputs = [
-                new_output("stream", text=text),
-                new_output("execute_result", shown, metadata=kept, execution_count=None),
-            ]
+            cell.outputs = [new_output("stream", text=text), new_output("execute_result", shown, execution_count=None)]
+        place = Path("autograded", resources["nbgrader"]["student"], resources["nbgrader"]["assignment"], VERDICTS)
+        place.write_text(json.dumps(kept), "utf-8")
         return notebook, resources
 
 
@@ -162,7 +124,7 @@ def configure(c: Config) -> None:
     c.GenerateFeedback.preprocessors = [GetGrades, OnlyExercises, CSSHTMLHeaderPreprocessor]
     c.HTMLExporter.template_name = "exercises"
     templates = Path(nbgrader.__file__).parent / "server_extensions" / "formgrader" / "templates"
-    c.HTMLExporter.extra_template_basedirs = [str(Path(__file__).parent / "site"), str(templates)]
+    c.HTMLExporter.extra_template_basedirs = [str(SITE), str(templates)]
     c.HTMLExporter.template_file = "page.html.j2"
 
 

@@ -19,13 +19,13 @@ from nbgrader.preprocessors import ClearSolutions
 
 from vit_tutorial import data
 
+from .. import SITE
+from ..lessons import NOTEBOOKS, Refused, alone, facts, is_check, is_solution, read, title
 from . import live
-from .grading import ForStudents
-from .lessons import NOTEBOOKS, Refused, alone, facts, is_check, is_solution, read, title
-from .slides import SITE, mathjax
+from .edition import ForStudents
+from .slides import mathjax
 
 QUESTION = re.compile(r"checks\.predict\(.*, \.\.\.\)")
-LESSON = re.compile(r"\[([^]]+)\]\((\w+)\.ipynb\)")
 GUESS = "> Write down your guess before you read on. (In JupyterLab, a cell takes it here and answers.)"
 FOOTER = """Text and figures: [CC BY 4.0](https://creativecommons.org/licenses/by/4.0/), the vit-tutorial authors.
 Code: MIT. [Photos and data have their own licences.](credits.md)"""
@@ -46,11 +46,11 @@ def unsolved(path: Path) -> NotebookNode:
 def site(lessons: list[Path], folder: Path, edition: Callable[[Path], NotebookNode], more: dict[str, str]) -> None:
     """The pages of an edition of the lessons, and more pages in Markdown by their names; `index` replaces ours."""
     with tempfile.TemporaryDirectory() as made:
-        source, built, stems = Path(made, "source"), Path(made, "site", "html"), [path.stem for path in lessons]
+        source, built = Path(made, "source"), Path(made, "site", "html")
         for name in ("_static", "_extra", "pictures"):
             (source / name).mkdir(parents=True)
         for path in lessons:
-            notebook = prepared(path, alone(edition(path), lessons), stems)
+            notebook = prepared(path, alone(edition(path), lessons))
             nbformat.write(notebook, source / path.name)
             figure = next(o.data["image/png"] for c in notebook.cells for o in c.get("outputs", []) if is_figure(o))
             (source / "pictures" / f"{path.stem}.png").write_bytes(base64.b64decode(figure))
@@ -61,7 +61,7 @@ def site(lessons: list[Path], folder: Path, edition: Callable[[Path], NotebookNo
             (source / f"{name}.md").write_text(orphan + text, encoding="utf-8")
         for file in (SITE / "pages.css", mathjax()):
             shutil.copy(file, source / "_static")
-        live.make(source / "_extra", stems)
+        live.make(source / "_extra", [path.stem for path in lessons])
         shutil.copy(SITE / "conf.py", source)
         command = [
             sys.executable,
@@ -86,22 +86,19 @@ def is_figure(output: NotebookNode) -> bool:
     return "image/png" in output.get("data", {})
 
 
-def prepared(path: Path, notebook: NotebookNode, stems: list[str]) -> NotebookNode:
+def prepared(path: Path, notebook: NotebookNode) -> NotebookNode:
     """A lesson for myst-nb: what is folded, what pictures show in words, a line in place of a prediction's cell."""
     cells = []
     for cell in notebook.cells:
         if QUESTION.fullmatch(cell.source):
             cells.append(new_markdown_cell(GUESS))
             continue
-        before = cells[-1] if cells else cell
         cells.append(cell)
         if cell.cell_type == "markdown":
             continue
         tags = cell.metadata.get("tags", [])
         cell.metadata.mystnb = {}
         if "jupyter" in cell.metadata:
-            if "hide-input" in before.metadata.get("tags", []) and not before.outputs and not is_solution(before):
-                cell.source = f"{cells.pop(-2).source}\n\n{cell.source}"  # one fold for both
             cell.source = re.sub(r"^ *### (BEGIN|END) SOLUTION *\n?", "", cell.source, flags=re.M)
             said = "Proof" if "proof" in tags else "Our solution" if is_solution(cell) else "Code"
             cell.metadata.tags = [*tags, "hide-input"]
@@ -121,11 +118,6 @@ def prepared(path: Path, notebook: NotebookNode, stems: list[str]) -> NotebookNo
     notebook.cells = cells
     notebook.metadata.pop("widgets", None)
     return notebook
-
-
-def to(words: str, stem: str, stems: list[str]) -> str:
-    """A link to a lesson's page, if it is there."""
-    return f"[{words}]({stem}.html)" if stem in stems else words
 
 
 def contents(lessons: list[Path]) -> str:

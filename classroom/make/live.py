@@ -12,7 +12,8 @@ from vit_tutorial import count_parameters, data, weights
 from vit_tutorial.figure1 import HERE
 from vit_tutorial.widgets import whole
 
-SITE = Path(__file__).with_name("site")
+from .. import SITE
+
 PLACE = {"01": "cut", "02": "cut", "03": "cut", "04": "3", "05": "3", "06": "answer"}  # which stage a lesson opens
 DIGITS, PHOTOS = "vit_mnist.safetensors", "vit_cifar10.safetensors"
 

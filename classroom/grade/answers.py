@@ -23,23 +23,8 @@ from IPython.core.inputtransformer2 import TransformerManager
 
 from . import sandbox
 
-PLAIN = {
-    "dict",
-    "float",
-    "frozenset",
-    "int",
-    "len",
-    "list",
-    "max",
-    "min",
-    "range",
-    "set",
-    "sorted",
-    "str",
-    "sum",
-    "tuple",
-}
-PLAIN |= {"torch.arange", "torch.tensor"}  # calls that make a constant; those of math do, too
+PLAIN = {"dict", "float", "frozenset", "int", "len", "list", "max", "min", "range", "set", "sorted", "str", "sum"}
+PLAIN |= {"tuple", "torch.arange", "torch.tensor"}  # calls that make a constant; those of math do, too
 DEFINES = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 LARGEST = 10**6  # numbers in a tensor
 MAGICS = {"capture", "prun", "time"}  # whose cell is run as the notebook's own; that of %%timeit defines nothing there

@@ -11,7 +11,7 @@ import re
 import textwrap
 import tomllib
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from importlib.metadata import packages_distributions
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -23,8 +23,9 @@ from packaging.utils import canonicalize_name
 
 from vit_tutorial import data, files
 
-from . import ROOT, setup
-from .lessons import FOLDED, Refused, alone, read
+from .. import ROOT
+from ..lessons import FOLDED, Refused, alone, read
+from . import setup
 
 LARGEST = 20e6  # bytes: what Colab opens
 MESSAGE = 4_000_000  # bytes in a cell: JupyterLab cannot send its kernel more than 10 MB at a time
@@ -72,36 +73,24 @@ def used(tree: ast.Module) -> list[Path]:
     return [data.path(name) for name in sorted(names)] + [p for p in sorted(data.RESULTS.glob("*")) if p.stem in said]
 
 
-def imported(tree: ast.Module, seen: set[str]) -> Iterator[str]:
-    """The top-level modules that some code imports, by way of the package's own modules, too."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.level == 0:
-            names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-        else:
-            continue
-        for name in names:
-            home = ROOT.joinpath(*name.split("."))
-            if not name.startswith("vit_tutorial"):
-                yield name.split(".")[0]
-            elif name not in seen:
-                seen.add(name)
-                own = [home.with_suffix(".py"), *home.glob("*.py")]  # relative imports stay in the same folder
-                for path in filter(Path.is_file, own):
-                    yield from imported(ast.parse(path.read_text(encoding="utf-8")), seen)
+def imported(tree: ast.Module) -> set[str]:
+    """The top-level modules that some code imports."""
+    nodes = [*ast.walk(tree)]
+    found = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    found |= {node.module for node in nodes if isinstance(node, ast.ImportFrom) and not node.level}
+    return {name.partition(".")[0] for name in found}
 
 
 def needs(tree: ast.Module) -> list[tuple[str, str]]:
-    """Modules that a lesson needs and the packages that bring them; timm and transformers if it imports them itself."""
+    """Modules that the package or a lesson imports, and what brings them; of the `peers` those the lesson imports."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     every, peers = project["dependencies"], project["optional-dependencies"]["peers"]
     ours, theirs = ({canonicalize_name(Requirement(line).name) for line in lines} for lines in (every, peers))
-    direct = {name for node in ast.walk(tree) if isinstance(node, ast.Import) for name in [node.names[0].name]}
-    modules = {*imported(ast.parse("import vit_tutorial, vit_tutorial.checks"), set()), *imported(tree, set())}
+    package = (ast.parse(path.read_text(encoding="utf-8")) for path in PACKAGE.rglob("*.py"))
+    lesson, modules = imported(tree), set().union(imported(tree), *map(imported, package))
     brought = {module: {*map(canonicalize_name, names)} for module, names in packages_distributions().items()}
     wanted = [
-        (module, brought.get(module, set()) & (ours | (theirs if module in direct else set()))) for module in modules
+        (module, brought.get(module, set()) & (ours | (theirs if module in lesson else set()))) for module in modules
     ]
     there = ("torch", "torchvision", "tqdm")  # or else nothing runs; without tqdm no bar is drawn
     return sorted((module, name) for module, names in wanted for name in names if name not in there)
