@@ -1,6 +1,5 @@
-"""Runs that cannot be, and checkpoints that are edited or of another run: refused before anything is touched."""
+"""Runs that cannot be, and checkpoints of another run: refused before anything is touched."""
 
-import json
 import os
 import threading
 from contextlib import nullcontext, suppress
@@ -183,51 +182,14 @@ def test_a_checkpoint_that_is_whole_goes_on_to_the_same_bits(path):
     assert [row["loss"] for row in rows] == [row["loss"] for row in expected] and same(ours, alone)
 
 
-CHANGES = {"missing": lambda t: None, "a number": lambda t: t.flatten()[0], "NaN": lambda t: torch.full_like(t, NAN)}
-CHANGES |= {"transposed": lambda t: t.mT, "float64": lambda t: t.double(), "nothing": lambda t: t[:0]}
-CHANGES |= {"negative": lambda t: -t - 1, "99": lambda t: t * 0 + 99, "1.5": lambda t: t * 0 + 1.5}
-MATRIX, OURS, FINITE = "encoder.blocks.1.mlp.fc1.weight", r"expected torch.float32 \(16, 8\)", "expected finite numbers"
-EDITS = [  # which tensors, how they are changed, and what is said of the first
-    *((part, "missing", "missing") for part in ("optimizer", "model.", "exp_avg_sq", "blocks.1", "step")),
-    *((f"model.{MATRIX}", change, f"{OURS}, got") for change in ("a number", "transposed", "float64", "nothing")),
-    (f"optimizer.{MATRIX}.exp_avg", "a number", rf"{OURS}, got torch.float32 \(\)"),
-    (f"optimizer.{MATRIX}.exp_avg_sq", "transposed", rf"{OURS}, got torch.float32 \(8, 16\)"),
-    *((f"{part}.{MATRIX}", "NaN", FINITE) for part in ("model", "optimizer")),
-    (f"optimizer.{MATRIX}.exp_avg_sq", "negative", f"{FINITE}, and squares that are not negative"),
-    *(("step", change, f"expected 2, got {got}") for change, got in {"negative": -3, "99": 99, "1.5": 1.5}.items()),
-    ("step", "NaN", FINITE),
-]
-
-
-@pytest.mark.parametrize(("part", "change", "words"), EDITS)
-def test_tensors_that_are_not_this_runs_reach_neither_model_nor_optimiser(part, change, words, path):
-    tensors, texts = files.read(path)
-    edited = {name: CHANGES[change](t) if part in name else t for name, t in tensors.items()}
-    files.save(path, {name: tensor for name, tensor in edited.items() if tensor is not None}, texts)
-    assert_refused(path, rf"^path: .* is damaged: \S*{part}\S*: {words}")
-
-
-@pytest.mark.parametrize("name", ["model.more", "optimizer.more", "optimizer.999.exp_avg", "x"])
-def test_one_tensor_more_is_refused(path, name):
-    tensors, texts = files.read(path)
-    files.save(path, tensors | {name: torch.ones(2)}, texts)
-    assert_refused(path, "is damaged: .* not one of this run's")
-
-
-ROW = {"epoch": 1, "loss": 1.0, "seconds": 1.0}
-HISTORIES = [None, "text", {}, [], 3, [None], [{}], [ROW] * 2, [ROW] * 99, [ROW | {"epoch": 2}], [{"colour": 3}]]
-HISTORIES += [[ROW | {"loss": NAN}], [ROW | {"loss": "low"}], [ROW | {"epoch": n} for n in (1, 2, 3)]]
-RUNS = [{"history": history} for history in HISTORIES]
-RUNS += [{part: value} for part in ("config", "recipe", "examples", "model") for value in (None, [], "text", {})]
-RUNS += ["", "null", "[]", "{", "{}", "[" * 100_000, '{"a":' * 50_000]
+RUNS = ["", "null", "[]", "{", "{}", "[" * 100_000, '{"history": []}']  # of other programs, or of another version
 
 
 @pytest.mark.parametrize("change", RUNS, ids=lambda change: str(change)[:60])
 def test_a_text_that_is_not_this_runs_is_refused(path, change):
-    tensors, texts = files.read(path)
-    run = change if isinstance(change, str) else json.dumps(json.loads(texts["run"]) | change)
-    files.save(path, tensors, texts | {"run": run})
-    assert_refused(path, "^(path: .* is no checkpoint of a run, or a damaged one|folder: .* is of a run with )")
+    tensors, _ = files.read(path)
+    files.save(path, tensors, {"run": change})
+    assert_refused(path, "^path: .* is no checkpoint of a run, or a damaged one")
 
 
 FROZEN, MOVED = tiny(), tiny()

@@ -17,7 +17,6 @@ from tests.weights.others import changed, new, timm_model
 from vit_tutorial import weights
 from vit_tutorial.weights.dialects import DIALECTS, export, their_name, views
 from vit_tutorial.weights.infer_config import infer_config
-from vit_tutorial.weights.loading import load_exactly
 
 pytestmark = pytest.mark.filterwarnings("ignore:num_heads=", "ignore:weights of", "ignore:stored in")
 LOADERS = {  # each with the name of an (8, 8) matrix in the middle of its files
@@ -25,9 +24,7 @@ LOADERS = {  # each with the name of an (8, 8) matrix in the middle of its files
     "timm": (weights.load_timm, "blocks.1.attn.proj.weight"),
     "transformers": (weights.load_transformers, "vit.layers.1.attention.o_proj.weight"),
     "vit_jax": (weights.load_jax, "Transformer/encoderblock_1/MultiHeadDotProductAttention_1/out/kernel"),
-    "vit_tutorial": (lambda m, state: load_exactly(m, state, {n: n for n in m.state_dict()}), "head.norm.weight"),
 }
-FOREIGN = [*LOADERS][:4]
 
 
 @functools.cache
@@ -88,10 +85,10 @@ def test_an_entry_that_only_looks_like_ours_is_extra(theirs):
         weights.load_timm(model, written("timm") | {theirs: torch.zeros(24)})
 
 
-@pytest.mark.parametrize("library", LOADERS)
+@pytest.mark.parametrize("library", [*LOADERS, "vit_tutorial"])
 def test_the_wrong_loader_is_told_the_right_one(library):
     reader = {"vit_tutorial": "load", "vit_jax": "load_jax"}.get(library, f"load_{library}")
-    for wrong in {*FOREIGN} - {library}:
+    for wrong in {*LOADERS} - {library}:
         words = f"Likely cause: these are the names of {library}, which weights.{reader} reads"
         with refused(words, model := tiny(), error=ValueError):
             LOADERS[wrong][0](model, written(library))
@@ -151,12 +148,6 @@ def test_what_is_no_state_dict_is_refused(name):
             call(model, state)
 
 
-def test_what_is_no_state_dict_of_ours_is_refused():
-    for wrong, words in ((None, "expected names with tensors, got NoneType"), ({"epoch": 3}, "'epoch' holds a int")):
-        with refused(f"^state_dict: {words}", model := tiny(), error=TypeError):
-            LOADERS["vit_tutorial"][0](model, wrong)
-
-
 def test_a_prefix_that_not_all_names_have_stays():
     mixed = {name if name == "cls_token" else f"module.{name}": tensor for name, tensor in TIMM.items()}
     with refused(r"extra module\.pos_embed", model := tiny(), error=ValueError):
@@ -178,9 +169,7 @@ def test_what_is_not_finite_in_a_file_is_said(library):
 @pytest.mark.parametrize("library", LOADERS)
 def test_the_models_own_tensors_swapped_are_both_taken(library):
     (load, name), model = LOADERS[library], with_noise(tiny(), size=0.3)
-    dialect, ours = DIALECTS[library], "encoder.blocks.{}.attention.out.weight"
-    if library == "vit_tutorial":
-        name = ours.format(1)
+    dialect = DIALECTS[library]
     own = {their_name(part, dialect.pairs): view for part, view in views(model, dialect).items()}
     other = name.replace("1", "0", 1)
     before = own[name].clone(), own[other].clone()
@@ -188,7 +177,7 @@ def test_the_models_own_tensors_swapped_are_both_taken(library):
     assert torch.equal(own[other], before[0]) and torch.equal(own[name], before[1])
 
 
-@pytest.mark.parametrize("library", FOREIGN)
+@pytest.mark.parametrize("library", LOADERS)
 @pytest.mark.parametrize("order", [lambda a: a.astype(">f4"), lambda a: a[::-1].copy()[::-1]], ids=["bytes", "strides"])
 def test_arrays_of_any_order_of_bytes_and_strides_give_the_same_numbers(library, order):
     model, (load, _) = tiny(), LOADERS[library]

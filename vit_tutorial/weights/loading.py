@@ -44,16 +44,6 @@ def usable(tensor: Tensor) -> bool:
     return there and tensor.is_floating_point()
 
 
-def load_exactly(model: ViT, state_dict: Mapping[str, Tensor], names: dict[str, str]) -> None:
-    """Copy `state_dict` into `model`, all or nothing; `names` maps our names to theirs."""
-    own = model.state_dict()
-    check_entries(state_dict, {names[ours]: tensor for ours, tensor in own.items()})
-    tensors = {ours: state_dict[theirs] for ours, theirs in names.items()}
-    if notes := convert(tensors, own, names):
-        warnings.warn("; ".join(notes), stacklevel=2)
-    model.load_state_dict(tensors)
-
-
 def load_foreign(model: ViT, state_dict: Mapping, library: str, resize: str | None = None) -> str:
     """Copy weights of another library into `model`, in place, all or nothing.
 
@@ -71,10 +61,12 @@ def load_foreign(model: ViT, state_dict: Mapping, library: str, resize: str | No
     file, notes = plain(state_dict)
     dialect, family = find_dialect(file, library), not_read(file)
     own = views(model, dialect)  # our names: to write into these is to write into the model
+    if (first := next(iter(own.values()))).is_meta:  # a copy would go nowhere
+        raise ValueError("model: its parameters have no memory (device meta); take model.to_empty(device=...)")
     names = {name: their_name(name, dialect.pairs) for name in [*own, *fitting.besides(model.config)]}
     tensors = {ours: file.pop(theirs) for ours, theirs in names.items() if theirs in file}
     if all(usable(tensor) for tensor in tensors.values()):
-        notes += convert(tensors, own, names) + fitting.add_biases(tensors, own, dialect)
+        notes += convert(tensors, first.dtype, names) + fitting.add_biases(tensors, own, dialect)
         fitting.order_pairs(tensors, model.config, dialect)
         notes += fitting.fit_registers(tensors, model.config)
         notes += fit_positions(tensors, model.config, resize or library) + fit_head(tensors, own)
