@@ -21,7 +21,7 @@ from tests.weights.others import (
 )
 from vit_tutorial import weights
 from vit_tutorial.modern import build
-from vit_tutorial.weights.dialects import DIALECTS, axes, export, find_dialect, split_qkv, views
+from vit_tutorial.weights.dialects import DIALECTS, export, find_dialect, split_qkv, views
 
 BACK = [
     (weights.to_torchvision, weights.load_torchvision, {}),
@@ -91,17 +91,6 @@ def test_a_fused_matrix_comes_apart_into_queries_keys_and_values():
     for part, expected in zip("qkv", layer.project(x), strict=True):
         ours = x @ split[f"a.{part}.weight"].T + split[f"a.{part}.bias"]
         torch.testing.assert_close(ours.reshape(2, 5, 3, 8).transpose(1, 2), expected)
-
-
-def test_axes_differ_in_jax_alone():
-    assert axes("encoder.blocks.0.mlp.fc1.weight", DIALECTS["big_vision"]) == ("i o", "o i")
-    assert axes("encoder.blocks.0.mlp.fc1.bias", DIALECTS["big_vision"]) is None
-    assert not any(
-        axes(name, dialect)
-        for name in views(new(), DIALECTS["vit_tutorial"])
-        for dialect in DIALECTS.values()
-        if not dialect.layout
-    )
 
 
 def test_what_is_trained_here_runs_there(tmp_path):

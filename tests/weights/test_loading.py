@@ -13,8 +13,7 @@ import timm
 import torch
 from torch import nn
 from torchvision.models.vision_transformer import VisionTransformer
-from transformers import ViTConfig as TheirConfig
-from transformers import ViTForImageClassification, ViTModel
+from transformers import ViTModel
 
 from tests.reference import difference, with_noise
 from tests.weights.others import (
@@ -108,17 +107,6 @@ def what_enters_the_last_layer(model, images):
     return seen[0]
 
 
-@pytest.mark.parametrize("name", ["vit_small_patch14_dinov2", "vit_small_patch14_reg4_dinov2"])
-def test_dinov2_gives_timms_features(name):
-    theirs = with_noise(timm.create_model(name, depth=2, img_size=112)).double()
-    found = infer_config(theirs.state_dict())
-    assert found.image_size == 112 and found.num_prefix == 1 + 4 * ("reg4" in name) and found.num_heads == 6
-    with warnings.catch_warnings(action="ignore"):
-        weights.load_timm(ours := new(found), theirs.state_dict())
-    images = images_for(found, 2)
-    assert difference(ours(images), theirs(images)) <= LIMIT
-
-
 HF = [{}, {"size": (24, 40)}, {"D": 32, "heads": 4, "depth": 3, "num_channels": 1}, {"layer_norm_eps": 1e-6}]
 
 
@@ -144,19 +132,6 @@ def test_logits_equal_transformers_in_memory_and_on_disk(options, tmp_path):
             assert find_dialect(on_disk if state == path else state).name == name
             assert replace(infer_config(state), num_heads=config.num_heads, norm_eps=eps) == config
     assert difference(new(replace(config, norm_eps=1e-2))(images), expected) > 1e-3  # what another eps would do
-
-
-@pytest.mark.long
-def test_a_named_size_of_transformers(capsys):
-    theirs = with_noise(ViTForImageClassification(TheirConfig(patch_size=32, num_labels=1000))).double()
-    found = infer_config(theirs.state_dict())
-    assert found == changed(VARIANTS["B/32"], norm_eps=1e-12)
-    ours = silent(weights.load_transformers, new(found), theirs.state_dict())
-    images = images_for(found, 1)
-    with torch.no_grad(), capsys.disabled():
-        gap = difference(ours(images), theirs(pixel_values=images).logits)
-        print(f" transformers B/32: {gap:.1e}", end="")
-    assert gap <= LIMIT
 
 
 def test_the_pooler_of_transformers_is_our_pre_logits():
