@@ -1,30 +1,34 @@
 """What code does where there is a GPU, run on a pretended one. See second_device.py."""
 
-import copy
-
 import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from torch import nn
 
 from tests.border import IMAGES, tiny
 from tests.reference import with_noise
-from tests.second_device import Elsewhere, second_device
+from tests.second_device import second_device
 from vit_tutorial import interpret, weights
+from vit_tutorial.weights.dialects import DIALECTS, export
+
+FILES = {
+    weights.load_timm: weights.to_timm(with_noise(tiny(), size=0.3)),
+    weights.load_jax: export(with_noise(tiny(), size=0.3), DIALECTS["vit_jax"]),
+}
 
 
-def test_the_package_follows_its_model_elsewhere():
-    here, images, black = tiny().eval(), IMAGES[:3], torch.zeros(3, 8, 8)
-    file = weights.to_timm(with_noise(tiny(), size=0.3))
+@pytest.mark.filterwarnings("ignore:weights of vit_jax")  # as a rule they expect another GELU
+@pytest.mark.parametrize("load", FILES)
+def test_the_package_follows_its_model_elsewhere(load):
+    images, black = IMAGES[:3], torch.zeros(3, 8, 8)
 
     def seen(model):
-        weights.load_timm(model, file)
+        load(model, FILES[load])
         maps, tokens = interpret.attention_maps(model, images), interpret.token_features(model, images)
         row = interpret.attention_row(model.encoder.blocks[0].attention, tokens[0], 3)
         return [maps, tokens, row, interpret.rollout(maps), interpret.occlusion(model, images, black)]
 
-    expected = seen(here)
+    expected = seen(tiny().eval())
     with second_device():
         for ours, there in zip(expected, seen(tiny().eval().to("cuda")), strict=True):
             assert there.is_cuda and torch.allclose(ours, there.cpu(), atol=1e-5)
@@ -76,37 +80,6 @@ def test_what_cuda_takes_gives_what_the_cpu_gives(use):
         moved = x.to("cuda")
         assert moved.device == torch.device("cuda:0") and moved.is_cuda and x.device.type == "cpu"
         assert torch.equal(use(moved).cpu(), use(x)) and torch.equal(moved.cpu(), x)
-
-
-@pytest.mark.parametrize("bfloat16", [False, True])
-def test_training_elsewhere_is_training_here_bit_for_bit(bfloat16):
-    block = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.1, activation="gelu", batch_first=True)
-    here = nn.Sequential(nn.Conv2d(1, 8, 2, 2), nn.Flatten(2), nn.Linear(9, 8), block, nn.Flatten(), nn.Linear(64, 3))
-    images, labels = torch.randn(5, 1, 6, 6), torch.tensor([0, 1, 2, 0, 1])
-
-    def train(model, images, labels, steps=4):
-        torch.manual_seed(0)
-        optimizer = torch.optim.AdamW(model.parameters(), fused=True)
-        for _ in range(steps):
-            with torch.autocast(images.device.type, torch.bfloat16, enabled=bfloat16):
-                loss = F.cross_entropy(model(images), labels, label_smoothing=0.1)
-            optimizer.zero_grad()
-            loss.backward()
-            nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-            optimizer.step()
-        return loss.item()
-
-    with second_device():
-        there = copy.deepcopy(here)
-        known, view = [id(p) for p in there.parameters()], there[0].weight[0]
-        there.to("cuda")
-        assert known == [id(p) for p in there.parameters()] and all(p.is_leaf for p in there.parameters())
-        assert train(here, images, labels) == train(there, images.cuda(), labels.to("cuda"))
-        assert all(isinstance(p.grad, Elsewhere) and isinstance(p, nn.Parameter) for p in there.parameters())
-        there.double().float().cpu()
-    assert view.device.type == "cpu" and not torch.equal(view, there[0].weight[0])
-    assert all(torch.equal(a, b) for a, b in zip(here.parameters(), there.parameters(), strict=True))
-    assert type(there[0].weight) is nn.Parameter and there[0].weight.grad.device.type == "cpu"
 
 
 def test_a_gradient_comes_back_through_a_move():

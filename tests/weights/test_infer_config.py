@@ -5,9 +5,8 @@ import timm
 import torch
 
 from tests.refusals.weights import ODD, odd_states
-from tests.weights.others import SMALL, changed, new, timm_model
-from vit_tutorial import VARIANTS, ViT, vit, weights
-from vit_tutorial.modern import build
+from tests.weights.others import changed, new
+from vit_tutorial import VARIANTS, vit, weights
 from vit_tutorial.weights.dialects import DIALECTS, export
 from vit_tutorial.weights.infer_config import infer_config
 
@@ -66,17 +65,3 @@ def test_guessed_heads_are_said_to_be_a_guess(name):
     with pytest.warns(UserWarning, match=f"num_heads={HEADS[name]} is a guess: no shape shows it") as heard:
         assert infer_config(state).num_heads == HEADS[name]
     assert heard[0].filename == __file__
-
-
-@pytest.mark.filterwarnings("ignore:num_heads=")
-def test_the_config_takes_its_file():
-    for options in ({}, {"reg_tokens": 2}, {"global_pool": "avg"}, {"in_chans": 1, "heads": 1}):
-        state = timm_model(**options).state_dict()
-        model = build(infer_config(state)).double()
-        if options.get("global_pool"):
-            with pytest.warns(UserWarning, match="taken as a register"):
-                weights.load_timm(model, state)
-        else:
-            weights.load_timm(model, state)
-        if not options:
-            assert type(model) is ViT and changed(model.config, num_heads=3) == SMALL
