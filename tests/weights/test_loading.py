@@ -9,13 +9,12 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-import timm
 import torch
 from torch import nn
 from torchvision.models.vision_transformer import VisionTransformer
 from transformers import ViTModel
 
-from tests.reference import difference, with_noise
+from tests.reference import difference
 from tests.weights.others import (
     LIMIT,
     SMALL,
@@ -30,7 +29,7 @@ from tests.weights.others import (
     timm_model,
     torchvision_model,
 )
-from vit_tutorial import VARIANTS, ViT, ViTConfig, files, weights
+from vit_tutorial import ViT, ViTConfig, files, weights
 from vit_tutorial.modern import ModernConfig, build
 from vit_tutorial.weights.dialects import find_dialect
 from vit_tutorial.weights.infer_config import infer_config
@@ -74,29 +73,6 @@ def test_logits_equal_timm(options, changes, words):
     hidden = options.get("fc_norm") is False and options.get("class_token", True)  # nothing in the file shows it
     if options.get("size") != (24, 40) and not hidden:
         assert changed(found, **unseen) == config and find_dialect(theirs.state_dict()).name == "timm"
-
-
-@pytest.mark.parametrize(
-    ("name", "variant"),
-    [
-        ("vit_tiny_patch16_224", "Ti/16"),
-        pytest.param("vit_small_patch32_224", "S/32", marks=pytest.mark.long),  # in float64, with much memory
-        pytest.param("vit_base_patch32_224", "B/32", marks=pytest.mark.long),
-        ("deit3_small_patch16_224", "S/16"),
-    ],
-)
-def test_named_models_of_timm(name, variant, capsys):
-    theirs = with_noise(timm.create_model(name, num_classes=11)).double()
-    found = infer_config(theirs.state_dict())
-    assert found == changed(VARIANTS[variant], num_classes=11, layer_scale=1e-5 if "deit3" in name else None)
-    ours = build(found).double().eval()
-    with warnings.catch_warnings(action="ignore"):
-        weights.load_timm(ours, theirs.state_dict())
-    images = images_for(found, 1)
-    with torch.no_grad(), capsys.disabled():
-        gap = difference(ours(images), theirs(images))
-        print(f" timm {name}: {gap:.1e}", end="")
-    assert gap <= LIMIT
 
 
 def what_enters_the_last_layer(model, images):
