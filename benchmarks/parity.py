@@ -21,8 +21,9 @@ from transformers import ViTForImageClassification
 
 from vit_tutorial import VARIANTS, ViT, files, weights
 from vit_tutorial.modern import build
-from vit_tutorial.weights.dialects import DIALECTS, export, find_dialect
-from vit_tutorial.weights.loading import load_foreign, plain
+from vit_tutorial.weights.dialects import DIALECTS, export
+from vit_tutorial.weights.loading import load_foreign
+from vit_tutorial.weights.spelling import identify
 
 from .machine import RESULTS, Log
 
@@ -101,7 +102,7 @@ def main() -> None:
     rows = []
     for dialect, variant, make in cases():
         state, reference = make()
-        found = find_dialect(plain(state)[0])
+        found = identify(state).dialect
         assert found.name == dialect, (found.name, dialect)
         with warnings.catch_warnings(action="ignore"):  # the number of heads is a guess
             model = build(weights.infer_config(state)).double().eval()

@@ -2,12 +2,9 @@
 
 Inside `with second_device():` all that names "cuda" leads here: `.to`, `.cuda()`, factories, accelerate. Results are
 real, each kernel is the CPU's, and what CUDA refuses is refused: a tensor of the CPU among those elsewhere, unless it
-is an index or has no dimension; numpy; a generator of the CPU. `python second_device.py LESSON.ipynb` runs a lesson.
+is an index or has no dimension; numpy; a generator of the CPU.
 """
 
-import linecache
-import sys
-import traceback
 import types
 from contextlib import contextmanager
 from unittest import mock
@@ -28,7 +25,6 @@ class Elsewhere(Tensor):
     To C++ it is a tensor of the CPU without memory, so that kernels, autocast and autograd's queue are the CPU's.
     """
 
-    operations = 0
     is_cuda, is_cpu, device = True, False, HERE
     __torch_function__ = torch._C._disabled_torch_function_impl
 
@@ -40,7 +36,6 @@ class Elsewhere(Tensor):
 
     @classmethod
     def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
-        cls.operations += 1
         kwargs, got, strangers = kwargs or {}, {}, []
 
         def enter(tensor):
@@ -179,22 +174,3 @@ def second_device():
     any_kind = {"is_available": True, "current_accelerator": torch.device("cuda"), "current_stream": idle}
     with cuda, patch(torch.accelerator, **any_kind), mock.patch("torch.autocast.__init__", autocast_here), Entrances():
         yield
-
-
-def run(cells: list[str]) -> None:
-    """Execute the cells one after the other, as a notebook does."""
-    module = sys.modules["lesson"] = types.ModuleType("lesson")
-    for number, source in enumerate(cells):
-        file = f"code cell {number}"
-        linecache.cache[file] = len(source), None, source.splitlines(keepends=True), file  # for the traceback
-        exec(compile(source, file, "exec"), vars(module))
-
-
-if __name__ == "__main__":
-    import nbformat
-
-    sys.excepthook = traceback.print_exception  # with the lines of the cells
-    notebook = nbformat.read(sys.argv[1], as_version=4)
-    with second_device(), mock.patch("vit_tutorial.plots.display"):  # figures are drawn, and not shown
-        run([cell.source for cell in notebook.cells if cell.cell_type == "code"])
-    print(f"\n{Elsewhere.operations} operations elsewhere")

@@ -3,7 +3,6 @@
 import os
 import random
 import socket
-import warnings
 
 import numpy as np
 import pytest
@@ -18,7 +17,6 @@ from tests.broken_files import (
     GOOD,
     STATE,
     STRANGE,
-    anything,
     damages,
     good,
     strange_tensors,
@@ -206,21 +204,3 @@ def test_what_is_no_bytes_leaves_the_old_file(here):
     for content in (None, "text", 3, [1]):
         with refused("bytes", here, error=TypeError):
             files.write("x", content)
-
-
-@FEW_OR_MANY
-def test_save_keeps_what_it_takes_and_names_what_it_refuses(count, here):
-    chance = random.Random(0)
-    for _ in range(count):
-        tensors = {f"{chance.random()}": anything(chance, (2, 3)) for _ in range(chance.randrange(4))}
-        (here / "x").write_bytes(b"old")
-        try:
-            with warnings.catch_warnings(action="ignore"):
-                files.save(here / "x", tensors, {})
-        except ValueError as error:
-            assert "tensors: " in str(error) and (here / "x").read_bytes() == b"old"
-        else:
-            found, _ = files.read(here / "x")
-            assert found.keys() == tensors.keys()
-            assert all(torch.equal(found[name], tensor.detach().resolve_conj()) for name, tensor in tensors.items())
-        assert [*here.iterdir()] == [here / "x"]

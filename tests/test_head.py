@@ -33,12 +33,6 @@ def test_an_untrained_head_guesses(K):
     assert F.cross_entropy(logits, torch.zeros(4, dtype=torch.long)).item() == pytest.approx(math.log(K))
 
 
-@pytest.mark.parametrize("pool", ["gap", None, "CLS"])
-def test_an_unknown_pool_is_refused(pool):
-    with pytest.raises(ValueError, match='pool: expected "cls" or "mean", got'):
-        ClassificationHead(8, 2, pool)
-
-
 def test_pre_logits_start_like_the_patch_projection():
     layer = ClassificationHead(384, 3, representation_size=300).pre_logits[0]
     assert layer.weight.var().item() == pytest.approx(1 / 384, rel=0.05) and not layer.bias.any()

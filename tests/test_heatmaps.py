@@ -1,14 +1,10 @@
 """Attention over pictures: the same colours everywhere, the right patch in the right place."""
 
-import math
-
 import numpy as np
 import pytest
 import torch
 from matplotlib.colors import to_rgb
-from PIL import Image
 
-from tests.border import INSIDE
 from vit_tutorial import heatmaps, plots
 
 
@@ -67,26 +63,3 @@ def test_the_frame_lies_around_the_query_and_leaves_its_colours_to_see(query):
     assert np.allclose(framed[changed], to_rgb(plots.BOX))
     changed[max(0, top - 1) : top + 9, max(0, left - 1) : left + 9] = False
     assert not changed.any()
-
-
-SQUARE, PHOTO = torch.ones(2, 2), torch.rand(3, 8, 8)
-GREY, OUTSIDE, SIXTEEN = Image.new("RGB", (8, 8)), "do not fit a picture of 8x8 pixels", torch.ones(4, 4)
-VALUES = [SIXTEEN.index_fill(0, torch.tensor(2), weight) for weight in (math.nan, math.inf, -math.inf, -0.1)]
-ODD = {  # what is said, and of what; torch's own errors are enough where nothing is
-    "weights: expected finite numbers from 0 up": [(image, odd, None) for image in (PHOTO, GREY) for odd in VALUES],
-    OUTSIDE: [(PHOTO, SIXTEEN, query) for query in ((4, 0), (-1, 0), (0, 4))],
-    "unpack": [(PHOTO, SIXTEEN, ()), (PHOTO, SIXTEEN, 0)],
-    "": [(PHOTO, weights, None) for weights in (None, "x", [[1.0]], SQUARE[0], SQUARE[None], SQUARE[:0])],
-}
-ODD[OUTSIDE] += [(PHOTO, torch.ones(grid), None) for grid in ((9, 4), (4, 9))]
-ODD[""] += [
-    (photo, SQUARE, None) for photo in (None, "x", PHOTO * math.nan, PHOTO[0], PHOTO[None], PHOTO[:2], PHOTO[:, :0])
-]
-ODD[""] += [(PHOTO, SQUARE, query) for query in ("ab", (0,), (0, 0, 0), (0.5, 0), (None, 0))]
-
-
-@pytest.mark.parametrize("words", ODD)
-def test_nonsense_is_not_drawn(words):
-    for given in ODD[words]:
-        with pytest.raises((ValueError, TypeError) if words else INSIDE, match=words or None):
-            heatmaps.overlay(*given)

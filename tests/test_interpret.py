@@ -1,6 +1,5 @@
 """What is read from a running model: equal to cases made by hand and to other libraries; nonsense is refused."""
 
-import math
 import threading
 
 import pytest
@@ -8,7 +7,6 @@ import timm
 import torch
 from torch import nn
 
-from tests.border import refused
 from vit_tutorial import MultiHeadAttention, ViT, ViTConfig, interpret, patchify
 from vit_tutorial.weights.dialects import TIMM, their_name
 
@@ -161,35 +159,3 @@ def test_what_another_thread_sees_meanwhile_is_not_taken_for_ones_own():
 
 
 # --- what is refused ---
-
-LAYER, TOKENS, IMAGES, MODEL = MultiHeadAttention(8, 2), torch.randn(2, 5, 8), torch.rand(2, 3, 16, 16), ViT(CONFIGS[0])
-MAPS, NEGATIVE = torch.full((2, 3, 4, 9, 9), 1 / 9), torch.tensor([[2.0, -1.0], [0.0, 1.0]]).expand(2, 3, 4, 2, 2)
-SPOILT, CHOSEN = IMAGES.index_fill(0, torch.tensor([1]), math.inf), torch.zeros(2, 2, dtype=torch.int64)
-ROWS, FINITE = r"maps: expected \(L, B, h, N, N\), rows of sum 1, got", "images: expected finite numbers"
-BLANK, FILLER = torch.zeros(3, 16, 16), r"filler: expected finite numbers, torch\.float32 \(3, 16, 16\), got"
-REFUSED = [
-    *((interpret.attention_row, (LAYER, TOKENS, n), f"query: expected a token from 0 to 4, got {n}") for n in (-1, 5)),
-    *((interpret.rollout, (maps,), ROWS) for maps in (MAPS[0], MAPS * 2, MAPS * math.nan, NEGATIVE)),
-    *(
-        (interpret.rollout, (maps,), ROWS)
-        for maps in (MAPS[:, :, :0], MAPS[:0], torch.randn(2, 3, 4, 9, 9).softmax(-2))
-    ),
-    (interpret.hide, (IMAGES, CHOSEN[:1], BLANK, 4), "chosen: expected a row for each of 2, got 1"),
-    *((interpret.hide, (IMAGES, CHOSEN, odd, 4), FILLER) for odd in (BLANK * math.nan, BLANK[:1], BLANK.double())),
-    (
-        interpret.hide,
-        (IMAGES.byte(), CHOSEN, BLANK, 4),
-        r"filler: expected finite numbers, torch\.uint8",
-    ),
-    (interpret.occlusion, (MODEL, SPOILT, BLANK), FINITE),
-    (interpret.occlusion, (MODEL, IMAGES, BLANK * math.nan), FILLER),
-    (interpret.attention_maps, (MODEL, SPOILT), FINITE),
-    (interpret.attention_maps, (MODEL, IMAGES[0]), r"images: expected \('B', 3, 16, 16\), got \(3, 16, 16\)"),
-    (interpret.attention_maps, (MODEL, IMAGES[..., :9]), r"images: expected \('B', 3, 16, 16\), got \(2, 3, 16, 9\)"),
-]
-
-
-@pytest.mark.parametrize(("function", "given", "words"), REFUSED, ids=lambda part: getattr(part, "__name__", ""))
-def test_what_has_no_answer_is_refused_and_no_hook_stays(function, given, words):
-    with refused(words, *given, error=ValueError):
-        function(*given)

@@ -41,8 +41,6 @@ def test_seconds_are_the_clocks_from_before_the_work_to_after_it(monkeypatch):
 def test_a_ratio_is_taken_round_by_round():
     ours, theirs = [1.0, 20.0, 3.0, 8.0, 5.0, 6.0], [1.0, 10.0, 1.0, 2.0, 1.0, 1.0]
     assert speed.ratio(ours, theirs) == (1.0, 3.5, 6.0)  # the quotient of the medians would be 5.5
-    with pytest.raises(ValueError, match="ratio: 5 rounds, at least 6 are needed"):
-        speed.ratio(ours[1:], theirs[1:])
 
 
 @pytest.mark.parametrize("rounds", range(1, 13))

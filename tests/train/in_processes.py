@@ -13,13 +13,10 @@ import torch
 from tests.train.runs import QUICK, digits, same, small
 from vit_tutorial import files
 from vit_tutorial.train import fit, loop
-from vit_tutorial.train.__main__ import main
 
 PARENT = os.getppid()  # as long as nobody is dead
 ODD = replace(QUICK, batch_size=32)  # of 70 images: two batches an epoch, and six images that sit out
 LONG = replace(QUICK, batch_size=32, epochs=3)  # of 256 images: 24 steps, a checkpoint after 8, 16 and 24
-TINY = ["--images", "256", "--epochs", "2", "--batch-size", "32", "--patch-size", "7", "--embed-dim", "16"]
-TINY += ["--depth", "1"]  # typed in a shell
 
 
 def observed(recipe=ODD, n: int = 70) -> dict:
@@ -67,7 +64,7 @@ def die_together(rank: int) -> None:
 
 
 def rest(folder: Path) -> None:
-    """All that a second start has to show: the killed run goes on, beside a whole one; refusals; the shell."""
+    """All that a second start has to show: the killed run goes on, beside a whole one; refusals."""
     for name in ("killed", "whole"):
         counted(folder / name)
     rank = os.environ["RANK"]
@@ -80,7 +77,6 @@ def rest(folder: Path) -> None:
         except ValueError as error:
             (folder / f"{name} {rank} refused").write_text(str(error))
         assert same(model, small())
-    main([*TINY, "--folder", str(folder / "shell")])  # last: it ends the group of processes
 
 
 if __name__ == "__main__":

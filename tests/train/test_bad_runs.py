@@ -1,6 +1,5 @@
-"""Runs that cannot be, and checkpoints that are edited or of another run: refused before anything is touched."""
+"""Runs that cannot be, and checkpoints of another run: refused before anything is touched."""
 
-import json
 import os
 import threading
 from contextlib import nullcontext, suppress
@@ -10,28 +9,15 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests.border import IMAGES, INSIDE, LABELS, NAN, TINY, refused, tiny
+from tests.border import IMAGES, LABELS, NAN, refused, tiny
 from tests.train.runs import same
-from vit_tutorial import ViT, files, train
-from vit_tutorial.train import Recipe, fit, predict
+from vit_tutorial import files
+from vit_tutorial.train import Recipe, fit
 from vit_tutorial.train.run import FILES
 
 RECIPE = Recipe(epochs=2, batch_size=8)
 
 # --- arguments ---
-
-NO_PAIRS = [3, "text", [], (IMAGES,), (IMAGES, LABELS, 5), IMAGES, {"images": IMAGES}, iter([])]
-ARGUMENTS = [  # of fit, and what is said
-    *(({"recipe": value}, "recipe: expected a Recipe, got") for value in (None, {}, "fast")),
-    *(({"test": value}, "test: expected a pair, images and labels, got") for value in NO_PAIRS),
-    ({"recipe": Recipe(batch_size=17)}, "batch_size: expected at most the 16 images, got 17"),
-]
-
-
-@pytest.mark.parametrize(("argument", "words"), ARGUMENTS, ids=lambda part: f"{part!r:.30}")
-def test_an_argument_of_fit_is_refused_by_name(argument, words):
-    with refused(f"^{words}", model := tiny(), error=(TypeError, ValueError)):
-        fit(model, IMAGES, LABELS, **{"recipe": RECIPE} | argument)
 
 
 @pytest.mark.parametrize("how", [torch.no_grad, torch.inference_mode, lambda: torch.set_grad_enabled(False), None])
@@ -56,43 +42,10 @@ def test_compiling_without_a_compiler_is_one_line(monkeypatch):
         fit(model, IMAGES, LABELS, replace(RECIPE, compile=True))
 
 
-def test_an_epoch_with_another_models_optimizer_is_refused():
-    optimizer = torch.optim.SGD(tiny().parameters(), 0.1)
-    with refused("^optimizer: expected one of this model's parameters", model := tiny(), error=ValueError):
-        train.train_epoch(model, optimizer, IMAGES, LABELS, RECIPE, 0)
-
-
 def test_images_with_a_gradient_get_none():
     images = IMAGES.clone().requires_grad_()
     fit(tiny(), images, LABELS, RECIPE)
     assert images.grad is None
-
-
-def step(argument, value):
-    given = {"model": tiny(), "images": IMAGES, "labels": LABELS, "recipe": RECIPE, "progress": 0.5}
-    given["optimizer"] = torch.optim.SGD(given["model"].parameters(), 0.1)
-    return train.train_step(**given | {argument: value})
-
-
-OFFSETS, MODEL = torch.zeros(16, 2, dtype=torch.long), tiny()
-PARTS = {  # that a lesson builds: torch's own errors are enough
-    train.schedule: [("1", 0.1), (None, 0.1), (0.5, "1")],
-    train.shift: [(None, OFFSETS), (IMAGES[0], OFFSETS), (IMAGES, OFFSETS.float()), (IMAGES, OFFSETS[:5])],
-    train.draw: [("9", RECIPE, 0), (-1, RECIPE, 0), (NAN, RECIPE, 0), (9, None, 0), (9, RECIPE, 2.5)],
-    train.parameter_groups: [(None, 0.1), (ViT, 0.1), (TINY, 0.1)],
-    predict: [*((MODEL, odd) for odd in (None, IMAGES[0], IMAGES.double(), IMAGES.to("meta"))), (TINY, IMAGES)],
-    step: [("model", "text"), ("optimizer", "text"), ("recipe", None), ("progress", "1")],
-}
-PARTS[predict] += [(MODEL, IMAGES, size) for size in (0, 2.5, "2")]
-PARTS[step] += [("images", images) for images in (None, IMAGES[:0], IMAGES.double())]
-PARTS[step] += [("labels", labels) for labels in (LABELS.int(), LABELS + 1, LABELS[:9])]
-
-
-@pytest.mark.parametrize("part", PARTS, ids=lambda part: part.__name__)
-def test_a_part_of_training_never_takes_nonsense_in_silence(part):
-    for given in PARTS[part]:
-        with refused(None, *given, error=INSIDE):
-            part(*given)
 
 
 # --- folders ---
@@ -183,51 +136,14 @@ def test_a_checkpoint_that_is_whole_goes_on_to_the_same_bits(path):
     assert [row["loss"] for row in rows] == [row["loss"] for row in expected] and same(ours, alone)
 
 
-CHANGES = {"missing": lambda t: None, "a number": lambda t: t.flatten()[0], "NaN": lambda t: torch.full_like(t, NAN)}
-CHANGES |= {"transposed": lambda t: t.mT, "float64": lambda t: t.double(), "nothing": lambda t: t[:0]}
-CHANGES |= {"negative": lambda t: -t - 1, "99": lambda t: t * 0 + 99, "1.5": lambda t: t * 0 + 1.5}
-MATRIX, OURS, FINITE = "encoder.blocks.1.mlp.fc1.weight", r"expected torch.float32 \(16, 8\)", "expected finite numbers"
-EDITS = [  # which tensors, how they are changed, and what is said of the first
-    *((part, "missing", "missing") for part in ("optimizer", "model.", "exp_avg_sq", "blocks.1", "step")),
-    *((f"model.{MATRIX}", change, f"{OURS}, got") for change in ("a number", "transposed", "float64", "nothing")),
-    (f"optimizer.{MATRIX}.exp_avg", "a number", rf"{OURS}, got torch.float32 \(\)"),
-    (f"optimizer.{MATRIX}.exp_avg_sq", "transposed", rf"{OURS}, got torch.float32 \(8, 16\)"),
-    *((f"{part}.{MATRIX}", "NaN", FINITE) for part in ("model", "optimizer")),
-    (f"optimizer.{MATRIX}.exp_avg_sq", "negative", f"{FINITE}, and squares that are not negative"),
-    *(("step", change, f"expected 2, got {got}") for change, got in {"negative": -3, "99": 99, "1.5": 1.5}.items()),
-    ("step", "NaN", FINITE),
-]
-
-
-@pytest.mark.parametrize(("part", "change", "words"), EDITS)
-def test_tensors_that_are_not_this_runs_reach_neither_model_nor_optimiser(part, change, words, path):
-    tensors, texts = files.read(path)
-    edited = {name: CHANGES[change](t) if part in name else t for name, t in tensors.items()}
-    files.save(path, {name: tensor for name, tensor in edited.items() if tensor is not None}, texts)
-    assert_refused(path, rf"^path: .* is damaged: \S*{part}\S*: {words}")
-
-
-@pytest.mark.parametrize("name", ["model.more", "optimizer.more", "optimizer.999.exp_avg", "x"])
-def test_one_tensor_more_is_refused(path, name):
-    tensors, texts = files.read(path)
-    files.save(path, tensors | {name: torch.ones(2)}, texts)
-    assert_refused(path, "is damaged: .* not one of this run's")
-
-
-ROW = {"epoch": 1, "loss": 1.0, "seconds": 1.0}
-HISTORIES = [None, "text", {}, [], 3, [None], [{}], [ROW] * 2, [ROW] * 99, [ROW | {"epoch": 2}], [{"colour": 3}]]
-HISTORIES += [[ROW | {"loss": NAN}], [ROW | {"loss": "low"}], [ROW | {"epoch": n} for n in (1, 2, 3)]]
-RUNS = [{"history": history} for history in HISTORIES]
-RUNS += [{part: value} for part in ("config", "recipe", "examples", "model") for value in (None, [], "text", {})]
-RUNS += ["", "null", "[]", "{", "{}", "[" * 100_000, '{"a":' * 50_000]
+RUNS = ["", "null", "[]", "{", "{}", "[" * 100_000, '{"history": []}']  # of other programs, or of another version
 
 
 @pytest.mark.parametrize("change", RUNS, ids=lambda change: str(change)[:60])
 def test_a_text_that_is_not_this_runs_is_refused(path, change):
-    tensors, texts = files.read(path)
-    run = change if isinstance(change, str) else json.dumps(json.loads(texts["run"]) | change)
-    files.save(path, tensors, texts | {"run": run})
-    assert_refused(path, "^(path: .* is no checkpoint of a run, or a damaged one|folder: .* is of a run with )")
+    tensors, _ = files.read(path)
+    files.save(path, tensors, {"run": change})
+    assert_refused(path, "^path: .* is no checkpoint of a run, or a damaged one")
 
 
 FROZEN, MOVED = tiny(), tiny()

@@ -1,12 +1,8 @@
 """Checkpoints: a run that is stopped, killed or full of NaNs goes on from the last good one, to the same bits."""
 
 import csv
-import json
 import multiprocessing
-import os
-import random
 import signal
-import time
 import warnings
 from contextlib import suppress
 from dataclasses import replace
@@ -40,34 +36,6 @@ def assert_same_tensors(folder, expected):
     tensors, _ = files.read(folder / "checkpoint.safetensors")
     assert tensors.keys() == expected.keys()
     assert all(torch.equal(tensors[name], expected[name]) for name in expected)
-
-
-@pytest.mark.long
-def test_a_run_killed_at_random_moments_ends_with_the_same_weights(process, tmp_path):
-    kills, seen, path = 0, [], tmp_path / "run" / "checkpoint.safetensors"
-    seed = int(os.environ.get("KILLS", time.time_ns()))
-    moments = random.Random(seed)
-
-    def saved():
-        return path.stat().st_mtime_ns if path.exists() else 0
-
-    for _ in range(12):
-        run, before = process(target=checkpointed, args=(tmp_path / "run", 20)), saved()
-        run.start()
-        while kills and run.is_alive() and saved() == before:  # the first is killed anywhere, the others later
-            time.sleep(0.005)
-        run.join(timeout=moments.uniform(0.0, 0.3))
-        if run.exitcode is not None:
-            break
-        os.kill(run.pid, signal.SIGKILL)
-        run.join()
-        kills += 1
-        seen.append(json.loads(files.read(path)[1]["run"])["history"][-1]["epoch"] if path.exists() else 0)
-    for name in ("run", "whole"):
-        checkpointed(tmp_path / name, 20)
-    print(f"KILLS={seed}: killed {kills} times; epochs in the checkpoint after each: {seen}")
-    assert kills and seen == sorted(seen)
-    assert_same_tensors(tmp_path / "run", files.read(tmp_path / "whole" / "checkpoint.safetensors")[0])
 
 
 @pytest.mark.parametrize(

@@ -176,13 +176,6 @@ def test_a_loss_that_is_lost_ends_the_epoch_early_and_names_the_step(monkeypatch
     assert len(steps) == 50  # of 64
 
 
-def test_examples_are_looked_at_once_and_not_each_epoch(monkeypatch):
-    seen, real = [], loop.check_examples
-    monkeypatch.setattr(loop, "check_examples", lambda *a, **k: seen.append(len(a[1])) or real(*a, **k))
-    fit(small(), *digits(), QUICK, test=digits(100))
-    assert seen == [320, 100]
-
-
 def test_a_model_that_a_notebook_defines_is_trained_as_ours(tmp_path):
     notebook = {"__name__": "__main__", "__package__": "vit_tutorial"}
     exec(Path(inspect.getsourcefile(ViT)).read_text(), notebook)

@@ -12,8 +12,8 @@ import pytest
 import torch
 
 from tests.second_device import Elsewhere, second_device
-from tests.train.in_processes import ODD, TINY, observed
-from tests.train.runs import QUICK, SMALL, assert_equal_runs, digits, in_two_processes, same, second_of_two, small
+from tests.train.in_processes import ODD, observed
+from tests.train.runs import QUICK, SMALL, digits, in_two_processes, same, second_of_two, small
 from vit_tutorial import files, planner
 from vit_tutorial.evaluate import check_examples
 from vit_tutorial.speed import PeakMemory
@@ -27,13 +27,12 @@ def runs(request, tmp_path_factory):
     """Two starts of two processes: a run of which one process (or both, and torchrun) is killed, and all the rest."""
     folder = tmp_path_factory.mktemp("runs")
     fit(small(), *digits(70), ODD, folder=folder / "of process 1")
-    main([*TINY, "--folder", str(folder / "shell alone")])
     killed = in_two_processes("tests.train.in_processes", request.param, folder)
     assert killed.returncode == {"one": 1, "all": -signal.SIGKILL}[request.param], killed.stderr
     before = steps(folder, "killed")
     rest = in_two_processes("tests.train.in_processes", "rest", folder)
     assert rest.returncode == 0, rest.stderr
-    return SimpleNamespace(folder=folder, before=before, rest=rest)
+    return SimpleNamespace(folder=folder, before=before)
 
 
 def steps(folder, name):
@@ -75,11 +74,6 @@ def test_what_two_processes_cannot_share_is_refused_by_both(runs):
         )
         assert re.fullmatch(other, (runs.folder / f"other {rank} refused").read_text())
         assert not (runs.folder / f"odd {rank}").exists() and not (runs.folder / f"other {rank}").exists()
-
-
-def test_the_shell_gives_two_processes_what_it_gives_one(runs):
-    assert runs.rest.stdout.count("test accuracy 0.") == 1 and "step/s" in runs.rest.stderr
-    assert_equal_runs(runs.folder / "shell alone", runs.folder / "shell")
 
 
 # --- what each holds, and what it draws ---

@@ -1,7 +1,7 @@
 """A recipe's parts: groups beside timm's, the schedule beside transformers', shifts beside a crop of each image."""
 
 import math
-from dataclasses import asdict, fields
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -24,12 +24,6 @@ def test_schedule_equals_that_of_transformers(steps, warm_up):
         optimizer.step()
         theirs.step()
     assert schedule(1.0, warm_up / steps) < 1e-9
-
-
-@pytest.mark.parametrize("progress", [2, -1, 1.01, math.nan])
-def test_a_progress_that_is_no_share_of_a_run_is_refused(progress):
-    with pytest.raises(ValueError, match=f"progress: expected a share from 0 to 1, got {progress}"):
-        schedule(progress, 0.1)
 
 
 @pytest.mark.parametrize("frozen", [(), ("patch_embedding",), ("encoder.blocks.0", "cls_token", "head.norm")])
@@ -67,27 +61,6 @@ def test_shift_equals_padding_and_cropping_each_image(shape):
     for image, pad, (dy, dx) in zip(shift(images, offsets), padded, offsets.tolist(), strict=True):
         assert torch.equal(image, pad[:, 3 + dy : 3 + dy + H, 3 + dx : 3 + dx + W])
     assert torch.equal(shift(images, torch.zeros(B, 2, dtype=torch.int64)), images)
-
-
-NO = {int: [None, "1", 2.5, True, np.float64(3)], float: [None, "0.1", True, 1j], bool: [None, 1, "yes", np.int64(1)]}
-
-
-@pytest.mark.parametrize(("name", "value"), [(field.name, no) for field in fields(Recipe) for no in NO[field.type]])
-def test_a_recipe_of_other_types_is_refused(name, value):
-    with pytest.raises(TypeError, match=rf"{name}: expected (int|float|bool), got "):
-        Recipe(**{name: value})
-
-
-OUTSIDE = {"epochs": (0, -1, 2**70), "batch_size": (0, 2**70), "shift": (-1, 2**63), "seed": (-1, 4096)}
-OUTSIDE |= {"learning_rate": (-1.0, 1.5, math.nan), "weight_decay": (-0.1, math.inf, math.nan)}
-OUTSIDE |= {"layer_decay": (-0.1, 1.1, math.nan), "warm_up": (-0.1, 1, math.nan), "clip": (0.0, -1.0, math.nan)}
-OUTSIDE |= {"label_smoothing": (-0.1, 1.1, math.nan)}
-
-
-@pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in OUTSIDE.items() for value in values])
-def test_a_recipe_out_of_range_is_refused(name, value):
-    with pytest.raises(ValueError, match=rf"{name}: expected a number from .* to .*, got {value}"):
-        Recipe(**{name: value})
 
 
 def test_a_recipe_takes_numpys_numbers_and_keeps_pythons():

@@ -21,7 +21,7 @@ from tests.weights.others import (
 )
 from vit_tutorial import weights
 from vit_tutorial.modern import build
-from vit_tutorial.weights.dialects import DIALECTS, axes, export, find_dialect, split_qkv, views
+from vit_tutorial.weights.dialects import DIALECTS, export, find_dialect, split_qkv, views
 
 BACK = [
     (weights.to_torchvision, weights.load_torchvision, {}),
@@ -93,22 +93,6 @@ def test_a_fused_matrix_comes_apart_into_queries_keys_and_values():
         torch.testing.assert_close(ours.reshape(2, 5, 3, 8).transpose(1, 2), expected)
 
 
-def test_axes_differ_in_jax_alone():
-    assert axes("encoder.blocks.0.mlp.fc1.weight", DIALECTS["big_vision"]) == ("i o", "o i")
-    assert axes("encoder.blocks.0.mlp.fc1.bias", DIALECTS["big_vision"]) is None
-    assert not any(
-        axes(name, dialect)
-        for name in views(new(), DIALECTS["vit_tutorial"])
-        for dialect in DIALECTS.values()
-        if not dialect.layout
-    )
-
-
-def test_what_no_library_writes_is_refused():
-    with pytest.raises(ValueError, match=r"no ViT has the names \['layer1.weight'\]"):
-        find_dialect({"layer1.weight": torch.zeros(2)})
-
-
 def test_what_is_trained_here_runs_there(tmp_path):
     ours, images = new(), images_for(SMALL)
     theirs = torchvision_model()
@@ -129,31 +113,3 @@ def test_what_is_trained_here_runs_there(tmp_path):
     save_file(weights.to_transformers(ours, on_disk=True), tmp_path / "model.safetensors", {"format": "pt"})
     theirs = ViTForImageClassification.from_pretrained(tmp_path, dtype=torch.double)
     assert difference(theirs(pixel_values=images).logits, ours(images)) <= LIMIT
-
-
-@pytest.mark.parametrize(
-    ("there", "changes", "words"),
-    [
-        (weights.to_torchvision, {"pool": "mean"}, r"has pool='mean'; the ViT of torchvision can only have 'cls'"),
-        (weights.to_torchvision, {"in_channels": 1}, r"has in_channels=1; .* can only have 3"),
-        (weights.to_torchvision, {"num_registers": 1}, r"has num_registers=1; .* can only have 0"),
-        (weights.to_torchvision, {"gelu": "tanh"}, r"has gelu='tanh'; .* can only have 'exact'"),
-        (weights.to_torchvision, {"norm_eps": 1e-3}, r"has norm_eps=0\.001; .* can only have 1e-06"),
-        (weights.to_torchvision, {"norm_last": True}, r"has norm_last=True; .* can only have False"),
-        (weights.to_torchvision, {"image_size": (32, 40)}, r"has size=\(32, 40\); .* can only have \(32, 32\)"),
-        (weights.to_timm, {"representation_size": 5}, r"has representation_size=5; the ViT of timm can only have None"),
-        (weights.to_transformers, {"pool": "mean"}, r"the ViT of transformers can only have 'cls'"),
-        (weights.to_transformers, {"norm_last": True}, r"the ViT of transformers can only have False"),
-        (weights.to_transformers, {"num_registers": 2}, r"the ViT of transformers can only have 0"),
-        (weights.to_transformers, {"representation_size": 2}, r"the ViT of transformers can only have None"),
-    ],
-)
-def test_what_another_library_cannot_have_is_refused(there, changes, words):
-    with pytest.raises(ValueError, match=f"model: {words}" if words.startswith("has") else f"model: .*{words}"):
-        there(new(changed(**changes)))
-
-
-@pytest.mark.parametrize("value", ["no", 1, None, "weights.bin"])
-def test_on_disk_or_not_is_a_bool(value):
-    with pytest.raises(TypeError, match=f"on_disk: expected a bool, got {value!r}"):
-        weights.to_transformers(new(), value)

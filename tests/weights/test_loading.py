@@ -9,14 +9,12 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-import timm
 import torch
 from torch import nn
 from torchvision.models.vision_transformer import VisionTransformer
-from transformers import ViTConfig as TheirConfig
-from transformers import ViTForImageClassification, ViTModel
+from transformers import ViTModel
 
-from tests.reference import difference, with_noise
+from tests.reference import difference
 from tests.weights.others import (
     LIMIT,
     SMALL,
@@ -31,7 +29,7 @@ from tests.weights.others import (
     timm_model,
     torchvision_model,
 )
-from vit_tutorial import VARIANTS, ViT, ViTConfig, files, weights
+from vit_tutorial import ViT, ViTConfig, files, weights
 from vit_tutorial.modern import ModernConfig, build
 from vit_tutorial.weights.dialects import find_dialect
 from vit_tutorial.weights.infer_config import infer_config
@@ -77,46 +75,12 @@ def test_logits_equal_timm(options, changes, words):
         assert changed(found, **unseen) == config and find_dialect(theirs.state_dict()).name == "timm"
 
 
-@pytest.mark.parametrize(
-    ("name", "variant"),
-    [
-        ("vit_tiny_patch16_224", "Ti/16"),
-        pytest.param("vit_small_patch32_224", "S/32", marks=pytest.mark.long),  # in float64, with much memory
-        pytest.param("vit_base_patch32_224", "B/32", marks=pytest.mark.long),
-        ("deit3_small_patch16_224", "S/16"),
-    ],
-)
-def test_named_models_of_timm(name, variant, capsys):
-    theirs = with_noise(timm.create_model(name, num_classes=11)).double()
-    found = infer_config(theirs.state_dict())
-    assert found == changed(VARIANTS[variant], num_classes=11, layer_scale=1e-5 if "deit3" in name else None)
-    ours = build(found).double().eval()
-    with warnings.catch_warnings(action="ignore"):
-        weights.load_timm(ours, theirs.state_dict())
-    images = images_for(found, 1)
-    with torch.no_grad(), capsys.disabled():
-        gap = difference(ours(images), theirs(images))
-        print(f" timm {name}: {gap:.1e}", end="")
-    assert gap <= LIMIT
-
-
 def what_enters_the_last_layer(model, images):
     seen = []
     with torch.no_grad():
         model.head.linear.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0]))
         model(images)
     return seen[0]
-
-
-@pytest.mark.parametrize("name", ["vit_small_patch14_dinov2", "vit_small_patch14_reg4_dinov2"])
-def test_dinov2_gives_timms_features(name):
-    theirs = with_noise(timm.create_model(name, depth=2, img_size=112)).double()
-    found = infer_config(theirs.state_dict())
-    assert found.image_size == 112 and found.num_prefix == 1 + 4 * ("reg4" in name) and found.num_heads == 6
-    with warnings.catch_warnings(action="ignore"):
-        weights.load_timm(ours := new(found), theirs.state_dict())
-    images = images_for(found, 2)
-    assert difference(ours(images), theirs(images)) <= LIMIT
 
 
 HF = [{}, {"size": (24, 40)}, {"D": 32, "heads": 4, "depth": 3, "num_channels": 1}, {"layer_norm_eps": 1e-6}]
@@ -144,19 +108,6 @@ def test_logits_equal_transformers_in_memory_and_on_disk(options, tmp_path):
             assert find_dialect(on_disk if state == path else state).name == name
             assert replace(infer_config(state), num_heads=config.num_heads, norm_eps=eps) == config
     assert difference(new(replace(config, norm_eps=1e-2))(images), expected) > 1e-3  # what another eps would do
-
-
-@pytest.mark.long
-def test_a_named_size_of_transformers(capsys):
-    theirs = with_noise(ViTForImageClassification(TheirConfig(patch_size=32, num_labels=1000))).double()
-    found = infer_config(theirs.state_dict())
-    assert found == changed(VARIANTS["B/32"], norm_eps=1e-12)
-    ours = silent(weights.load_transformers, new(found), theirs.state_dict())
-    images = images_for(found, 1)
-    with torch.no_grad(), capsys.disabled():
-        gap = difference(ours(images), theirs(pixel_values=images).logits)
-        print(f" transformers B/32: {gap:.1e}", end="")
-    assert gap <= LIMIT
 
 
 def test_the_pooler_of_transformers_is_our_pre_logits():

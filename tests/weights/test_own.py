@@ -1,7 +1,6 @@
 """Our own files: what `save` writes, also with a field less, and what is refused."""
 
 import json
-import tracemalloc
 from dataclasses import asdict, dataclass, fields, replace
 
 import pytest
@@ -67,35 +66,12 @@ def test_the_weights_of_lesson_08_are_read():
 
 # --- what is refused ---
 
-EDITS = [{"image_size": value} for value in (None, "8", -1, 0, 2.5, [8], [8, 8, 8], 7, 10**30)]
-SIZES = ("patch_size", "in_channels", "num_classes", "embed_dim", "depth", "num_heads", "mlp_dim")
-EDITS += [{size: value} for size in SIZES for value in ("8", 2.5, -1, True, 7)]
-EDITS += [{size: value} for size in ("dropout", "attention_dropout") for value in (None, 2.0, True, float("nan"))]
-EDITS += [{"representation_size": value} for value in (0, -1, "4", 2.5)] + [{"pool": "mean"}, {"pool": 3}]
-EDITS += [{"num_registers": value} for value in (-1, 2, "2")] + [{"norm_eps": value} for value in (None, "x", True)]
-EDITS += [{"gelu": "fast"}, {"gelu": 3}, {"norm_last": 3, "pool": "mean"}, {"position": "sincos"}, {"colour": "red"}]
-HUGE = [{"mlp_dim": 10**12}, {"num_classes": 10**12}, {"depth": 10**7}, {"embed_dim": 2**40, "num_heads": 2**20}]
-HUGE += [{"depth": 10**6, "embed_dim": 0, "mlp_dim": 0}]  # a million blocks without a number
-TEXTS = ["", "no json", "[]", "null", "{}", '{"image_size": 8}', "[" * 100_000, '{"a":' * 50_000]
-
 
 def edited(path, config=None, text=None, **tensors):
     """A file of ours with another config or other tensors (None takes one away); its sum is right."""
     state = {name: tensor for name, tensor in (tiny().state_dict() | tensors).items() if tensor is not None}
     files.save(path, state, {"vit_config": json.dumps(asdict(TINY) | (config or {})) if text is None else text})
     return path
-
-
-@pytest.mark.parametrize("config", [*EDITS, *HUGE, *TEXTS], ids=lambda config: str(config)[:40])
-def test_a_config_that_is_none_is_refused_before_memory_is_asked_for(config, tmp_path):
-    path = edited(tmp_path / "x", **{"text" if isinstance(config, str) else "config": config})
-    tracemalloc.start()
-    try:
-        with refused(r"^path: '.*x' holds a config that is no ViT's, or another one's", tmp_path, error=ValueError):
-            weights.load(path)
-        assert tracemalloc.get_traced_memory()[1] < 50_000_000
-    finally:
-        tracemalloc.stop()
 
 
 def test_a_reloaded_model_tells_its_classes_by_name(tmp_path):
@@ -110,34 +86,10 @@ def test_a_reloaded_model_tells_its_classes_by_name(tmp_path):
     assert weights.load(tmp_path / "x").labels is None and "vit_labels" not in files.read(tmp_path / "x")[1]
 
 
-NO_LABELS = [["cat", "dog"], ["cat", "dog", "cat"], ["cat", "dog", 3], ("cat", "dog", "yam"), "yam"]
-
-
-@pytest.mark.parametrize("wrong", NO_LABELS)
-def test_labels_that_are_no_names_of_the_classes_are_refused(wrong, tmp_path):
-    model = with_new_head(tiny(), ["cat", "dog", "yam"])
+def test_what_is_not_finite_in_a_file_of_ours_is_said(tmp_path):
+    (model := tiny()).head.norm.bias.data[0] = float("nan")
     weights.save(model, tmp_path / "x")
-    kept = (tmp_path / "x").read_bytes()
-    model.labels = wrong
-    with pytest.raises(ValueError, match=r"^labels: expected 3 different names in a list, got "):
-        weights.save(model, tmp_path / "x")
-    assert (tmp_path / "x").read_bytes() == kept
-    if isinstance(wrong, list):
-        _, texts = files.read(tmp_path / "x")
-        files.save(tmp_path / "x", model.state_dict(), texts | {"vit_labels": json.dumps(wrong)})
-        with refused(r"^path: .*labels: expected 3 different names", tmp_path, error=ValueError):
-            weights.load(tmp_path / "x")
-
-
-MATRIX = "encoder.blocks.1.attention.out.weight"
-ODD = {"missing": None, "a row": torch.ones(1, 8), "flat": torch.ones(64), "bool": torch.ones(8, 8).bool()}
-ODD |= {"complex": torch.ones(8, 8).to(torch.complex64), "whole": torch.ones(8, 8).long()}
-
-
-@pytest.mark.parametrize("name", ODD)
-def test_other_tensors_than_the_configs_are_refused(name, tmp_path):
-    edited(tmp_path / "x", **{MATRIX: ODD[name]})
-    with refused(rf"^path: (.|\n)*{MATRIX}", tmp_path, error=ValueError):
+    with pytest.warns(UserWarning, match=r"^head\.norm\.bias: not finite"):
         weights.load(tmp_path / "x")
 
 

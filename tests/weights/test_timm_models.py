@@ -17,7 +17,8 @@ COUNT = json.loads((RESULTS / "timm_models.json").read_text())
 ENDS = [(outcome, reason) for outcome, reasons in COUNT["outcomes"].items() for reason in reasons if reason]
 EQUAL = [
     "eva_giant_patch14_224", "eva_giant_patch14_clip_224", "vit_small_patch16_rope_224", "vit_pe_core_base_patch16_224",
-    "vit_pe_core_gigantic_patch14_448", "vit_medium_patch16_rope_reg1_gap_256",
+    "vit_pe_core_gigantic_patch14_448", "vit_medium_patch16_rope_reg1_gap_256", "vit_tiny_patch16_224",
+    "deit3_small_patch16_224",
 ]  # fmt: skip
 
 

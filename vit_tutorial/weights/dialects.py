@@ -70,26 +70,31 @@ def gated(tensors: Mapping[str, Tensor]) -> bool:
     return all(w is not None and w.ndim == 2 for w in layers) and len(layers[0]) == 2 * layers[1].shape[1]
 
 
-def find_dialect(tensors: Mapping[str, Tensor], library: str | None = None) -> Dialect:
-    """The dialect that has these names, or ValueError; given a `library`, always the nearest of its dialects."""
-    if library is None and (family := not_read(tensors)):
-        raise ValueError(f"state_dict: {family}")
+def misses(dialect: Dialect, names: Collection[str]) -> int:
+    """How many telling names are not as they should be."""
+    parts = ["norm2.weight", "mlp.fc1.weight", "attention.q.weight" if dialect.apart else "attention.qkv.weight"]
+    telling = [f"encoder.blocks.0.{part}" for part in parts]
+    telling += ["patch_embedding.projection.weight", "position_embedding.embedding"]
+    signs = {their_name(name, dialect.pairs): True for name in telling} | dialect.signs
+    return sum((name in names) != there for name, there in signs.items())
+
+
+def nearest(tensors: Mapping[str, Tensor], library: str | None = None) -> tuple[int, Dialect]:
+    """How many telling names are odd for the best of a library's dialects, or of all, and that dialect."""
     names = {*tensors} | ({"a gate"} if gated(tensors) else set())
+    known = [(misses(d, names), d) for d in DIALECTS.values() if library in (None, d.library)]
+    return min(known, key=lambda pair: (pair[0], -len(pair[1].signs)))  # of equals, the one with more signs
 
-    def misses(dialect: Dialect) -> tuple[int, int]:
-        """How many telling names are not as they should be; of equals, the one with more signs."""
-        parts = ["norm2.weight", "mlp.fc1.weight", "attention.q.weight" if dialect.apart else "attention.qkv.weight"]
-        telling = [f"encoder.blocks.0.{part}" for part in parts]
-        telling += ["patch_embedding.projection.weight", "position_embedding.embedding"]
-        signs = {their_name(name, dialect.pairs): True for name in telling} | dialect.signs
-        return sum((name in names) != there for name, there in signs.items()), -len(dialect.signs)
 
-    known = [dialect for dialect in DIALECTS.values() if library in (None, dialect.library)]
-    nearest = min(known, key=misses)
-    if library is None and misses(nearest)[0]:
+def find_dialect(tensors: Mapping[str, Tensor]) -> Dialect:
+    """The dialect that has these names, or ValueError."""
+    if family := not_read(tensors):
+        raise ValueError(f"state_dict: {family}")
+    missed, dialect = nearest(tensors)
+    if missed:
         read = ", ".join(DIALECTS)
         raise ValueError(f"state_dict: no ViT has the names {sorted(tensors)[:4]} ...; names are known of {read}")
-    return nearest
+    return dialect
 
 
 def split_qkv(state: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -5,6 +5,7 @@ use stay as they are; the strict comparison afterwards reports them.
 """
 
 import math
+from collections.abc import Mapping
 
 import torch
 from einops import rearrange
@@ -21,20 +22,17 @@ def besides(config: ViTConfig) -> list[str]:
     return ["cls_token.token", "registers.token", "head.pre_logits.0.weight", "head.pre_logits.0.bias", *biases]
 
 
-def convert(tensors: dict[str, Tensor], own: dict[str, Tensor], names: dict[str, str]) -> list[str]:
+def convert(tensors: dict[str, Tensor], dtype: torch.dtype, names: Mapping[str, str]) -> list[str]:
     """Convert to the model's dtype; `names` maps our names to the file's. From float32 to float64 there is no note.
 
     All are copied: a tensor that shares the model's memory would change while the model is written.
     """
-    first = next(iter(own.values()))
-    if first.is_meta:  # a copy would go nowhere
-        raise ValueError("model: its parameters have no memory (device meta); take model.to_empty(device=...)")
-    silent = {first.dtype, torch.float32} if first.dtype == torch.float64 else {first.dtype}
+    silent = {dtype, torch.float32} if dtype == torch.float64 else {dtype}
     stored = {tensor.dtype for tensor in tensors.values()} - silent
-    tensors |= {name: tensor.to(first.dtype, copy=True) for name, tensor in tensors.items()}
+    tensors |= {name: tensor.to(dtype, copy=True) for name, tensor in tensors.items()}
     notes = []
     if stored:
-        notes.append(f"stored in {', '.join(sorted(map(str, stored)))}, converted to {first.dtype}")
+        notes.append(f"stored in {', '.join(sorted(map(str, stored)))}, converted to {dtype}")
     if broken := [names[name] for name, tensor in tensors.items() if not tensor.isfinite().all()]:
         notes.append(f"{', '.join(broken[:3])}: not finite, a NaN or an infinity is in it")
     return notes

@@ -12,7 +12,7 @@ from ..modern import ModernConfig
 from ..vit import VARIANTS, ViTConfig
 from .dialects import axes, find_dialect, simplest, their_name
 from .fitting import square
-from .spelling import plain
+from .spelling import identify
 
 
 def infer_config(state_dict: Mapping[str, Tensor] | str | PathLike) -> ViTConfig:
@@ -22,8 +22,8 @@ def infer_config(state_dict: Mapping[str, Tensor] | str | PathLike) -> ViTConfig
     the papers' rule, one head per 64 numbers of `embed_dim` and at most 16, with a warning if the papers have no model
     of this shape, or none that averages.
     """
-    tensors, _ = plain(state_dict)
-    dialect = find_dialect(tensors)
+    tensors, dialect, _ = identify(state_dict)
+    dialect = dialect or find_dialect(tensors)  # which says why it has none
 
     def sizes(ours: str, pattern: str) -> dict[str, int]:
         """The lengths of the axes that `pattern` names, of the tensor that we call `ours`; {} if the file lacks it."""

@@ -2,7 +2,6 @@
 
 import warnings
 from collections.abc import Mapping
-from contextlib import suppress
 
 import torch
 from torch import Tensor
@@ -10,9 +9,9 @@ from torch import Tensor
 from ..position_embedding import RESIZE
 from ..vit import ViT
 from . import fitting
-from .dialects import config_of, find_dialect, not_read, their_name, views
+from .dialects import Dialect, config_of, nearest, not_read, their_name, views
 from .fitting import convert, fit_head, fit_positions
-from .spelling import plain
+from .spelling import identify
 
 
 def check_entries(state_dict: Mapping[str, Tensor], wanted: Mapping[str, Tensor]) -> None:
@@ -44,16 +43,6 @@ def usable(tensor: Tensor) -> bool:
     return there and tensor.is_floating_point()
 
 
-def load_exactly(model: ViT, state_dict: Mapping[str, Tensor], names: dict[str, str]) -> None:
-    """Copy `state_dict` into `model`, all or nothing; `names` maps our names to theirs."""
-    own = model.state_dict()
-    check_entries(state_dict, {names[ours]: tensor for ours, tensor in own.items()})
-    tensors = {ours: state_dict[theirs] for ours, theirs in names.items()}
-    if notes := convert(tensors, own, names):
-        warnings.warn("; ".join(notes), stacklevel=2)
-    model.load_state_dict(tensors)
-
-
 def load_foreign(model: ViT, state_dict: Mapping, library: str, resize: str | None = None) -> str:
     """Copy weights of another library into `model`, in place, all or nothing.
 
@@ -68,13 +57,15 @@ def load_foreign(model: ViT, state_dict: Mapping, library: str, resize: str | No
         raise ValueError('model: its positions are fixed (position="sincos2d"), so no file has them')
     if resize not in (None, *RESIZE):
         raise ValueError(f"resize: expected one of {sorted(RESIZE)}, got {resize!r}")
-    file, notes = plain(state_dict)
-    dialect, family = find_dialect(file, library), not_read(file)
+    file, theirs, notes = identify(state_dict)
+    (_, dialect), family = nearest(file, library), not_read(file)
     own = views(model, dialect)  # our names: to write into these is to write into the model
+    if (first := next(iter(own.values()))).is_meta:  # a copy would go nowhere
+        raise ValueError("model: its parameters have no memory (device meta); take model.to_empty(device=...)")
     names = {name: their_name(name, dialect.pairs) for name in [*own, *fitting.besides(model.config)]}
     tensors = {ours: file.pop(theirs) for ours, theirs in names.items() if theirs in file}
     if all(usable(tensor) for tensor in tensors.values()):
-        notes += convert(tensors, own, names) + fitting.add_biases(tensors, own, dialect)
+        notes += convert(tensors, first.dtype, names) + fitting.add_biases(tensors, own, dialect)
         fitting.order_pairs(tensors, model.config, dialect)
         notes += fitting.fit_registers(tensors, model.config)
         notes += fit_positions(tensors, model.config, resize or library) + fit_head(tensors, own)
@@ -82,7 +73,7 @@ def load_foreign(model: ViT, state_dict: Mapping, library: str, resize: str | No
     try:
         check_entries(found, {names[ours]: view for ours, view in own.items()})
     except ValueError as error:
-        cause = f"\nLikely cause: {family}." if family else likely_cause(found, library)
+        cause = f"\nLikely cause: {family}." if family else likely_cause(theirs, library)
         raise ValueError(f"{error}{cause}") from None
     if family:  # its names are ours, its arithmetic is not
         raise ValueError(f"state_dict: {family}")
@@ -114,12 +105,11 @@ def load_jax(model: ViT, state_dict: Mapping, resize: str | None = None) -> str:
     return load_foreign(model, state_dict, "jax", resize)
 
 
-def likely_cause(found: Mapping[str, Tensor], library: str) -> str:
-    """A hint at the other library whose names these are, or ""."""
-    with suppress(ValueError):
-        dialect = find_dialect(found)
-        reader = f"load_{dialect.library}" if dialect.pairs else "load"
-        if dialect.library != library:
-            return f"\nLikely cause: these are the names of {dialect.name}, which weights.{reader} reads."
+def likely_cause(dialect: Dialect | None, library: str) -> str:
+    """A hint at the library that wrote what does not fit, if it is not the loader's; "" if nobody has such names."""
+    if dialect is None:
+        return ""
+    if dialect.library == library:
         return "\nweights.infer_config reads off such weights which config fits them; modern.build makes the model."
-    return ""
+    reader = f"load_{dialect.library}" if dialect.pairs else "load"
+    return f"\nLikely cause: these are the names of {dialect.name}, which weights.{reader} reads."

@@ -1,6 +1,7 @@
 """A model as a file, and back: what lesson 08 hands out."""
 
 import json
+import warnings
 from dataclasses import asdict
 from os import PathLike
 
@@ -10,7 +11,8 @@ from .. import files
 from ..modern import ModernConfig, build
 from ..vit import ViT, ViTConfig
 from .dialects import config_of, simplest
-from .loading import load_exactly
+from .fitting import convert
+from .loading import check_entries
 
 
 def save(model: ViT, path: str | PathLike) -> None:
@@ -44,17 +46,14 @@ def load(path: str | PathLike) -> ViT:
         raise ValueError(f"path: {str(path)!r} holds no config, so weights.save did not write it")
     try:
         config = read_config(texts["vit_config"])
-        held = sum(tensor.numel() for tensor in tensors.values())
-        # before memory and time are asked for; what differs is listed below
-        if config.depth > len(tensors):
+        if config.depth > len(tensors):  # before time is asked for; what else differs is listed below
             raise ValueError(f"it has {config.depth} blocks, the file {len(tensors)} tensors")
-        with torch.device("meta"):
-            wanted = sum(tensor.numel() for tensor in build(config).state_dict().values())
-        if wanted > 2 * held:
-            raise ValueError(f"it has {wanted} parameters, the file holds {held} numbers")
-        with torch.random.fork_rng(devices=[]):  # the start values are drawn in vain
+        with torch.device("meta"):  # without memory and start values: the file's tensors take their places
             model = build(config)
-        load_exactly(model, tensors, {name: name for name in model.state_dict()})
+        check_entries(tensors, model.state_dict())
+        if notes := convert(tensors, torch.get_default_dtype(), {name: name for name in tensors}):
+            warnings.warn("; ".join(notes), stacklevel=2)
+        model.load_state_dict(tensors, assign=True)
         model.labels = checked(json.loads(texts["vit_labels"]), config) if "vit_labels" in texts else None
     except (ArithmeticError, LookupError, RecursionError, RuntimeError, TypeError, ValueError) as error:
         raise ValueError(f"path: {str(path)!r} holds a config that is no ViT's, or another one's: {error}") from error

@@ -4,6 +4,7 @@ import math
 import os
 from collections.abc import Mapping
 from contextlib import suppress
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -11,7 +12,7 @@ from einops import rearrange
 from torch import Tensor
 
 from .. import files
-from .dialects import DIALECTS, find_dialect, their_name
+from .dialects import DIALECTS, Dialect, find_dialect, their_name
 
 SPELLINGS = [
     (".gamma_1", ".ls1.gamma"), (".gamma_2", ".ls2.gamma"),  # DeiT-III's own files, timm's Eva
@@ -25,15 +26,45 @@ JOINED = [  # pieces, and what they are together; a gate comes before its values
     ((".gate_proj.", ".up_proj."), ".fc1."),
     (("attn_pool.q.", "attn_pool.kv."), "attn_pool.qkv."),
 ]
+WRAPPERS = ["module.", "_orig_mod.", "opt/target/", "params/img/", "params/"]
 RESHAPED = [("embeddings.class_embedding", "D", "1 1 D"), ("embeddings.position_embedding.weight", "N D", "1 N D")]
 
 
-def plain(state_dict: Mapping | str | os.PathLike) -> tuple[dict[str, Tensor], list[str]]:
-    """The tensors of a state dict or a file, under plain names; and notes for the user.
+class Found(NamedTuple):
+    """A file's tensors under plain names, whose names these are, if anybody's that we know, and notes for the user."""
 
-    Arrays become tensors; the prefixes of data parallel training, of torch.compile and of JAX checkpoints are removed.
-    Raises TypeError for anything but names with tensors, ValueError for a training run's checkpoint.
+    tensors: dict[str, Tensor]
+    dialect: Dialect | None
+    notes: list[str]
+
+
+def identify(state_dict: Mapping | str | os.PathLike) -> Found:
+    """What a state dict or a file is.
+
+    Arrays become tensors; the prefixes of data parallel training, of torch.compile and of JAX checkpoints are removed,
+    and what somebody's own model puts before the names of a ViT in it, "backbone.", say. Raises TypeError for anything
+    but names with tensors, ValueError for a training run's checkpoint or several models.
     """
+    tensors, notes, taken = named(state_dict), [], ""
+    while prefix := next((p for p in WRAPPERS if starts(tensors, p)), None):
+        tensors, taken = inside(tensors, prefix, notes), taken + prefix
+    found = spelled(tensors)
+    if found.dialect is None:
+        within = {prefix: spelled(inside(tensors, prefix, [])) for prefix in surroundings(tensors)}
+        models = sorted(prefix for prefix, one in within.items() if one.dialect)
+        if len(models) > 1:
+            p = repr(taken + models[0])
+            one = f"{{name.removeprefix({p}): t for name, t in state.items() if name.startswith({p})}}"
+            prefixes = [taken + prefix for prefix in models]
+            raise ValueError(f"state_dict: it holds several models, under {prefixes}; give one of them: {one}")
+        for prefix in models:
+            inside(tensors, prefix, notes)
+            found = within[prefix]
+    return found._replace(notes=notes + found.notes)
+
+
+def named(state_dict: Mapping | str | os.PathLike) -> dict[str, Tensor]:
+    """The names and tensors in a state dict or a file; TypeError or ValueError if it holds anything else."""
     if isinstance(state_dict, str | os.PathLike):
         state_dict, _ = files.read(state_dict)
     if not isinstance(state_dict, Mapping):
@@ -43,18 +74,11 @@ def plain(state_dict: Mapping | str | os.PathLike) -> tuple[dict[str, Tensor], l
     parts = {name: value for name, value in state_dict.items() if isinstance(value, Mapping) and value}
     if models := [name for name, part in parts.items() if all(isinstance(value, Tensor) for value in part.values())]:
         raise ValueError(f"state_dict: a checkpoint of a training run; its weights are in {models}")
-    tensors, notes = {name: from_numpy(value) for name, value in state_dict.items()}, []
+    tensors = {name: from_numpy(value) for name, value in state_dict.items()}
     for name, value in tensors.items():
         if not isinstance(name, str) or not isinstance(value, Tensor):
             raise TypeError(f"state_dict: {name!r} holds a {type(value).__name__}, expected a name with a tensor")
-    prefixes = ["module.", "_orig_mod.", "opt/target/", "params/img/", "params/"]
-    taken = ""
-    while prefix := next((p for p in prefixes if starts(tensors, p)), None) or outer(tensors, taken):
-        inside = {name.removeprefix(prefix): t for name, t in tensors.items() if name.startswith(prefix)}
-        left = f" (left out: {len(tensors) - len(inside)} outside it)" * (len(inside) < len(tensors))
-        notes.append(f"the prefix {prefix!r} is taken off{left}")
-        tensors, taken = inside, taken + prefix
-    return respelled(tensors, notes), notes
+    return tensors
 
 
 def from_numpy(value: object) -> object:
@@ -72,36 +96,39 @@ def starts(tensors: Mapping[str, Tensor], prefix: str) -> bool:
     return bool(tensors) and (rest in ([], ["n_averaged"]) or ("/" in prefix and len(rest) < len(tensors)))
 
 
-def outer(tensors: Mapping[str, Tensor], taken: str) -> str | None:
-    """What somebody's own model puts before the names of a ViT in it, "backbone.", say; ValueError if there are two.
+def inside(tensors: Mapping[str, Tensor], prefix: str, notes: list[str]) -> dict[str, Tensor]:
+    """What is left when a prefix is taken off, which is noted."""
+    left = {name.removeprefix(prefix): t for name, t in tensors.items() if name.startswith(prefix)}
+    outside = f" (left out: {len(tensors) - len(left)} outside it)" * (len(left) < len(tensors))
+    notes.append(f"the prefix {prefix!r} is taken off{outside}")
+    return left
 
-    `taken` has been taken off before.
-    """
-    with suppress(ValueError):
-        find_dialect(respelled(dict(tensors), []))
-        return None
+
+def surroundings(tensors: Mapping[str, Tensor]) -> set[str]:
+    """All that may stand before the names of a ViT: what comes before a name that each has, in any dialect."""
     found = set()
     for dialect in DIALECTS.values():
-        telling = their_name("encoder.blocks.0.norm2.weight", dialect.pairs).removeprefix("vit.")
-        for prefix in {name.removesuffix(telling) for name in tensors if name.endswith(telling)}:
-            inside = {name.removeprefix(prefix): t for name, t in tensors.items() if name.startswith(prefix)}
-            ends = ("cls_token.token", "head.norm.weight", "head.linear.weight")  # outside: the prefix is lost at some
-            alone = not {their_name(name, dialect.pairs).removeprefix("vit.") for name in ends} & {*tensors}
-            with suppress(ValueError):
-                find_dialect(respelled(inside, []))
-                found |= {prefix} if alone and prefix.endswith((".", "/")) else set()
-    if len(found) > 1:
-        prefixes = sorted(taken + prefix for prefix in found)
-        p = repr(prefixes[0])
-        one = f"{{name.removeprefix({p}): t for name, t in state.items() if name.startswith({p})}}"
-        raise ValueError(f"state_dict: it holds several models, under {prefixes}; give one of them: {one}")
-    return found.pop() if found else None
+        telling, *ends = (  # ends without a prefix: at some it is lost
+            their_name(name, dialect.pairs).removeprefix("vit.")
+            for name in ("encoder.blocks.0.norm2.weight", "cls_token.token", "head.norm.weight", "head.linear.weight")
+        )
+        if not {*ends} & {*tensors}:
+            found |= {name.removesuffix(telling) for name in tensors if name.endswith(telling)}
+    return {prefix for prefix in found if prefix.endswith((".", "/"))}
 
 
 def fit(tensors: list[Tensor]) -> bool:
     """Whether tensors can be put one behind the other; what cannot stays as it is, for the list of faults."""
     kinds = {(t.shape[1:], t.layout, t.dtype, t.device) for t in tensors if not t.is_nested and t.ndim}
     return len(kinds) == 1 and all(t.layout == torch.strided and not t.is_nested and t.ndim for t in tensors)
+
+
+def spelled(tensors: dict[str, Tensor]) -> Found:
+    """Tensors renamed, joined and reshaped as the dialects have them, and whose they are; what is left out is noted."""
+    tensors, dialect = respelled(tensors, notes := []), None
+    with suppress(ValueError):
+        dialect = find_dialect(tensors)
+    return Found(tensors, dialect, notes)
 
 
 def respelled(tensors: dict[str, Tensor], notes: list[str]) -> dict[str, Tensor]:
