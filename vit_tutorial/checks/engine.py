@@ -79,7 +79,7 @@ class Exercise:
 
     @functools.cached_property
     def edits(self) -> list[mistakes.Edit]:
-        return mistakes.read(self.lesson)[self.name]
+        return mistakes.of(self.lesson, self.name, self.source)
 
     @functools.cache  # noqa: B019 - an exercise lives as long as the process
     def wanted(self, case: int) -> dict[str, tuple[int, ...]]:
