@@ -37,8 +37,13 @@ class Edit(NamedTuple):
         """Which of its texts is not there exactly once, and where to mend it; nothing if all are."""
         for i, ((old, _), line) in enumerate(zip(self.replacements, self.lines, strict=True), 1):
             if self._replace(replacements=self.replacements[:i])(source) is None:
-                return f"mistakes.txt:{line} `{old}`"
+                return f"mistakes.txt:{line} {old!r}"
         return ""
+
+
+def in_full(text: str, anchors: dict[str, str]) -> str:
+    """The text, each `@name` replaced by what it stands for."""
+    return re.sub(r"@(\w+)", lambda match: anchors.get(match[1], match[0]), text)
 
 
 def read(lesson: str) -> dict[str, list[Edit]]:
@@ -60,8 +65,7 @@ def read(lesson: str) -> dict[str, list[Edit]]:
             pairs, lines = [], []
             for pair in PAIR.finditer(way):
                 sides = [re.sub(r"^[-+] ?", "", side, flags=re.M).rstrip("\n") for side in pair.groups()]
-                old, new = (re.sub(r"@(\w+)", lambda m: anchors.get(m[1], m[0]), side) for side in sides)
-                pairs.append((old, new))
+                pairs.append(tuple(in_full(side, anchors) for side in sides))
                 lines.append(line + way.count("\n", 0, pair.start()))
             edits.append(Edit(" ".join(sentence.split()), tuple(pairs), tuple(lines)))
             line += way.count("\n") + 2
@@ -77,7 +81,8 @@ def of(lesson: str, name: str, source: str) -> list[Edit]:
     edits = read(lesson)[name]
     if stale := [*filter(None, (edit.stale(source) for edit in edits))]:
         raise ValueError(
-            f"{name} of lesson {lesson}: these texts to replace are not in the solution exactly once: {', '.join(stale)}."
+            f"{name} of lesson {lesson}: these texts to replace are not in its solution exactly once: "
+            f"{', '.join(stale)}."
         )
     return edits
 
