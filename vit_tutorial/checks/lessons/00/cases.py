@@ -4,14 +4,10 @@ from collections.abc import Callable
 
 import torch
 
+from ...common import cast
 from ...engine import Exercise
 from ...observe import numbers
 from .solutions import all_blocks, best_pixel, mended_block, num_tokens
-
-
-def cast(result: object, dtype: torch.dtype) -> object:
-    """A result of another dtype is fine: loops write into torch.zeros."""
-    return result.to(dtype) if isinstance(result, torch.Tensor) and result.is_floating_point() else result
 
 
 def steps(B: int, N: int, D: int, depth: int) -> tuple:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import torch
 
 from ....attention import MultiHeadAttention
+from ...common import cast
 from ...engine import Exercise
 from ...observe import numbers
 from .solutions import cross_attention, mended_windows, my_attention, my_masked_attention
@@ -45,10 +46,6 @@ def masks(case: int) -> torch.Tensor:
     else:
         mask[:, 2], mask[1, 3] = False, True
     return mask
-
-
-def cast(result: object, dtype: torch.dtype) -> object:
-    return result.to(dtype) if isinstance(result, torch.Tensor) else result
 
 
 def attend(answer: Callable, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> object:

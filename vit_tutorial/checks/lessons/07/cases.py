@@ -2,14 +2,16 @@
 
 import copy
 import math
+from functools import partial
 
 import torch
 from einops import rearrange
 from torch import nn
 
 from ....vit import VARIANTS, ViT, ViTConfig
+from ...common import fate, fates, hooks
 from ...engine import Exercise
-from ...observe import Unfit, fill, numbers, same
+from ...observe import fill, numbers, same
 from .solutions import MyViT, first_difference, my_count, read_kernels_mended
 
 SMALL = [  # B; image size, patch size, channels, classes, D, depth, heads, mlp_dim
@@ -163,10 +165,9 @@ def hooks_left(answer):
     ours, theirs, x = pair("another row in blocks.1.mlp.fc1")
     before = theirs(x)
     answer(ours, theirs, x)
-    hooks = sum(len(m._forward_hooks) + len(m._forward_pre_hooks) for m in [*ours.modules(), *theirs.modules()])
     return {
         "hooks stay on the models and run at every later call: keep what register_forward_hook returns, and call its "
-        "remove().": not hooks,
+        "remove().": not hooks(ours, theirs),
         "theirs computes something else afterwards: leave the models as they were.": same(before, theirs(x)),
     }
 
@@ -191,28 +192,9 @@ def verdicts(answer, D, M, P, C):
     stored, own = kernels(D, M, P, C)
     before = {name: tensor.clone() for name, tensor in stored.items()}
     found = answer(stored, {name: torch.zeros_like(tensor) for name, tensor in own.items()})
-    if found is not None and not isinstance(found, dict):
-        raise Unfit(f"a dict of tensors by name is asked for; a {type(found).__name__} comes back.")
-    if found is None:
-        return None
-    said = {name: verdict(found.get(name), tensor) for name, tensor in own.items()}
-    said |= {f"{name}": "a name too many" for name in found if name not in own}
-    changed = stored.keys() != before.keys() or not all(same(stored[name], before[name]) for name in before)
-    return said | {"stored": "changed in place" if changed else "right"}
-
-
-def verdict(got, want):
-    """One tensor in words."""
-    if not isinstance(got, torch.Tensor):
-        return "missing" if got is None else f"a {type(got).__name__}"
-    if got.shape != want.shape:
-        return f"shape {tuple(got.shape)} instead of {tuple(want.shape)}"
-    if same(got, want):
-        return "right"
-    turned = {"still transposed": want.mT if want.ndim > 1 else want, "values in other places": None}
-    return next(
-        words for words, other in turned.items() if other is None or (other.shape == got.shape and same(got, other))
-    )
+    known = {name: {"right": t} | ({"still transposed": t.mT} if t.ndim > 1 else {}) for name, t in own.items()}
+    said = fates(found, {name: partial(fate, known=tensors) for name, tensors in known.items()})
+    return said and said | {"stored": "right" if same(stored, before) else "changed in place"}
 
 
 EXERCISES = {

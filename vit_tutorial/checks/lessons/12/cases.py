@@ -7,10 +7,9 @@ from unittest import mock
 
 import torch
 from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 
 from ....speed import PeakMemory
+from ...common import Seen
 from ...engine import Exercise
 from ...observe import Unfit
 from .solutions import attention_in_pieces, mended_compare, my_race
@@ -142,33 +141,19 @@ ON_A_PRETEND_CLOCK = [
 ]
 
 
-class Names(TorchDispatchMode):
-    """Which functions of PyTorch are called, and the sizes of all axes that come out of them."""
-
-    def __init__(self):
-        super().__init__()
-        self.seen, self.sizes = set(), set()
-
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        self.seen.add(func.overloadpacket.__name__)
-        result = func(*args, **(kwargs or {}))
-        self.sizes.update(size for leaf in tree_leaves(result) for size in getattr(leaf, "shape", ()))
-        return result
-
-
 def in_pieces(answer: Callable) -> dict[str, bool]:
     """Whether it holds the scores of a few keys at a time, and computes them itself."""
     q, (k, v) = torch.randn(1, 2, 30, 4), torch.randn(2, 1, 2, 3000, 4)
-    with torch.no_grad(), Names() as names, PeakMemory() as memory:
+    with torch.no_grad(), Seen() as seen, PeakMemory() as memory:
         answer(q, k, v, 50)
     whole = 4 * 2 * 30 * 3000  # bytes of all scores
-    ready_made = any("scaled_dot_product" in name or "multi_head_attention" in name for name in names.seen)
+    ready_made = any("scaled_dot_product" in name or "multi_head_attention" in name for name in seen.names)
     return {
         "the scores of all keys are there at the same time: look at `size` keys, and let go of them.": (
             memory.peak < whole / 2
         ),
         "no piece has `size` keys: that is how many keys a piece holds, not how many pieces there are.": ready_made
-        or 50 in names.sizes,
+        or 50 in seen.sizes,
         "a ready-made attention does the work: write products, exponentials and sums yourself.": not ready_made,
     }
 

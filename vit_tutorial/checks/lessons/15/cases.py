@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from ....modern import ModernConfig, ModernViT
+from ...common import cast, two
 from ...engine import Exercise
 from ...observe import Unfit, fill, numbers
 from .solutions import mended_scores, my_detective, my_rope_angles
@@ -68,9 +69,7 @@ def search(answer: Callable, state: File, images: Tensor, expected: Tensor) -> o
             "None comes back, and two numbers are asked for. If your code looks for a pair that fits and found none: "
             "is each pair tried, with each theta, in eval mode, and may the logits differ by rounding?"
         )
-    if not isinstance(found, list | tuple) or len(found) != 2:
-        raise Unfit("two numbers are asked for, (num_heads, theta).")
-    return tuple(map(plain, found))
+    return tuple(map(plain, two(found, "two numbers are asked for, (num_heads, theta).")))
 
 
 def plain(x: object) -> object:
@@ -107,8 +106,7 @@ ANGLES = [
 
 def single(answer: Callable, grid: tuple[int, int], d: int, theta: float) -> object:
     """float64 numbers, as NumPy's, are as good as float32."""
-    result = answer(grid, d, theta)
-    return result.float() if isinstance(result, Tensor) and result.dtype == torch.float64 else result
+    return cast(answer(grid, d, theta), torch.float32)
 
 
 with torch.random.fork_rng(devices=[]):  # what a lesson draws does not depend on the models that are built here
