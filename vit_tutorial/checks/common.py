@@ -34,17 +34,17 @@ def hooks(*models: nn.Module) -> int:
 
 
 class Seen(TorchDispatchMode):
-    """Which functions of PyTorch are called, and the sizes of all axes that come out of them."""
+    """Which functions of PyTorch are called, and the shapes of what comes out of them."""
 
     def __init__(self):
         super().__init__()
         self.names: set[str] = set()
-        self.sizes: set[int] = set()
+        self.shapes: set[tuple[int, ...]] = set()
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         self.names.add(func.overloadpacket.__name__)
         result = func(*args, **(kwargs or {}))
-        self.sizes.update(size for leaf in tree_leaves(result) for size in getattr(leaf, "shape", ()))
+        self.shapes.update(tuple(leaf.shape) for leaf in tree_leaves(result) if isinstance(leaf, Tensor))
         return result
 
 

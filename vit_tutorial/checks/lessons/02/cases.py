@@ -44,7 +44,9 @@ def started(answer: type[nn.Module]) -> dict[str, bool | list[float]]:
         return {}
     before = token.detach().flatten().tolist()
     given.zero_()
-    right, kept = torch.tensor(before).allclose(sample.mean((0, 1))), before == token.detach().flatten().tolist()
+    start = torch.tensor(before)  # of a NaN is said what it is, and no more
+    right = bool(start.isnan().any()) or start.allclose(sample.mean((0, 1)))
+    kept = bool(start.isnan().any()) or before == token.detach().flatten().tolist()
     return {
         "`token` starts at other numbers than the mean over all patches of all images in `sample`.": right,
         "`token` shares its memory with `sample`: it changes when `sample` is overwritten.": kept,

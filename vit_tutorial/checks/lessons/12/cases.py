@@ -143,17 +143,20 @@ ON_A_PRETEND_CLOCK = [
 
 def in_pieces(answer: Callable) -> dict[str, bool]:
     """Whether it holds the scores of a few keys at a time, and computes them itself."""
-    q, (k, v) = torch.randn(1, 2, 30, 4), torch.randn(2, 1, 2, 3000, 4)
+    q, (k, v) = torch.randn(1, 2, 60, 4), torch.randn(2, 1, 2, 1500, 4)
     with torch.no_grad(), Seen() as seen, PeakMemory() as memory:
-        answer(q, k, v, 50)
-    whole = 4 * 2 * 30 * 3000  # bytes of all scores
+        answer(q, k, v, 25)
+    whole = 4 * 2 * 60 * 1500  # bytes of all scores
+    queries_apart = any(shape[-2:] == (25, 1500) for shape in seen.shapes)
     ready_made = any("scaled_dot_product" in name or "multi_head_attention" in name for name in seen.names)
     return {
-        "the scores of all keys are there at the same time: look at `size` keys, and let go of them.": (
-            memory.peak < whole / 2
-        ),
+        "the queries come in pieces, and each meets all keys at once: it is the keys, and their values, that come "
+        "`size` at a time.": not queries_apart,
+        "the scores of all keys are there at the same time: look at `size` keys, and let go of them.": queries_apart
+        or memory.peak < whole / 2,
         "no piece has `size` keys: that is how many keys a piece holds, not how many pieces there are.": ready_made
-        or 50 in seen.sizes,
+        or queries_apart
+        or any(25 in shape for shape in seen.shapes),
         "a ready-made attention does the work: write products, exponentials and sums yourself.": not ready_made,
     }
 
