@@ -1,7 +1,5 @@
 """What the exercises of lesson 04 are tried with."""
 
-from collections.abc import Callable
-
 import torch
 
 from ....attention import MultiHeadAttention
@@ -48,15 +46,6 @@ def masks(case: int) -> torch.Tensor:
     return mask
 
 
-def attend(answer: Callable, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> object:
-    """A result of another dtype is fine: loops write into torch.zeros."""
-    return cast(answer(q, k, v), q.dtype)
-
-
-def attend_masked(answer: Callable, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: torch.Tensor) -> object:
-    return cast(answer(q, k, v, mask), q.dtype)
-
-
 def module(D: int, h: int, seed: int) -> MultiHeadAttention:
     """Large random parameters, so that heads differ and biases count; the same for everyone."""
     model = MultiHeadAttention(D, h)
@@ -100,8 +89,16 @@ def windowed(case: int) -> tuple:
 
 
 EXERCISES = {
-    "attention": Exercise(my_attention, [*(heads(i) for i in range(4)), wide()], run=attend),
-    "masked_attention": Exercise(my_masked_attention, [(*low(i), masks(i)) for i in range(4)], run=attend_masked),
+    "attention": Exercise(
+        my_attention,
+        [*(heads(i) for i in range(4)), wide()],
+        run=lambda answer, q, k, v: cast(answer(q, k, v), q.dtype),
+    ),
+    "masked_attention": Exercise(
+        my_masked_attention,
+        [(*low(i), masks(i)) for i in range(4)],
+        run=lambda answer, q, k, v, mask: cast(answer(q, k, v, mask), q.dtype),
+    ),
     "cross_attention": Exercise(cross_attention, [cross(i) for i in range(len(CROSS))]),
     "mended_windows": Exercise(mended_windows, [windowed(i) for i in range(len(WINDOWS))]),
 }

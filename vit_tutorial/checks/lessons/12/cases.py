@@ -54,15 +54,15 @@ class Seconds(float):
 
 
 class Machine(NamedTuple):
-    """The pretend GPU of one case, as a learner reads it in a message."""
+    """The pretend machine of one case, as a learner reads it in a message."""
 
     slower: float
     pause: int | None = None
 
     def __repr__(self) -> str:
         paused = f" and one pause of {PAUSE} s" if self.pause else ""
-        pace = "a steady GPU" if self.slower == 1 else f"a GPU whose works take {self.slower:g} times as long each time"
-        return f"clock and wait of {pace}{paused}"
+        pace = "steady" if self.slower == 1 else f"one whose works take {self.slower:g} times as long each time"
+        return f"{pace}{paused}"
 
 
 def on_a_pretend_gpu(answer: Callable, ours: Seconds, theirs: Seconds, rounds: int, machine: Machine) -> float:
@@ -103,16 +103,7 @@ RACES = [
 ]
 
 
-class Pace(NamedTuple):
-    """The machine under a race, as a learner reads it in a message."""
-
-    slower: float
-
-    def __repr__(self) -> str:
-        return "a steady machine" if self.slower == 1 else f"works that take {self.slower:g} times as long each time"
-
-
-def by_a_pretend_clock(answer: Callable, works: dict[str, Seconds], rounds: int, machine: Pace) -> torch.Tensor:
+def by_a_pretend_clock(answer: Callable, works: dict[str, Seconds], rounds: int, machine: Machine) -> torch.Tensor:
     """The seconds of a race, (works, rounds), where `time.perf_counter` shows a pretend machine's time."""
     gpu = PretendGPU(machine.slower, first=7.0, pause=None)
 
@@ -134,10 +125,10 @@ def by_a_pretend_clock(answer: Callable, works: dict[str, Seconds], rounds: int,
 
 
 ON_A_PRETEND_CLOCK = [
-    ({"A": Seconds(1), "B": Seconds(1)}, 4, Pace(1.02)),
-    ({"A": Seconds(2), "B": Seconds(1)}, 5, Pace(1.0)),
-    ({"old": Seconds(1), "new": Seconds(1.5), "old again": Seconds(1)}, 6, Pace(1.05)),
-    ({"C": Seconds(0.5), "A": Seconds(3)}, 7, Pace(0.97)),
+    ({"A": Seconds(1), "B": Seconds(1)}, 4, Machine(1.02)),
+    ({"A": Seconds(2), "B": Seconds(1)}, 5, Machine(1.0)),
+    ({"old": Seconds(1), "new": Seconds(1.5), "old again": Seconds(1)}, 6, Machine(1.05)),
+    ({"C": Seconds(0.5), "A": Seconds(3)}, 7, Machine(0.97)),
 ]
 
 

@@ -122,11 +122,6 @@ ANGLES = [
 ]
 
 
-def single(answer: Callable, grid: tuple[int, int], d: int, theta: float) -> object:
-    """float64 numbers, as NumPy's, are as good as float32."""
-    return cast(answer(grid, d, theta), torch.float32)
-
-
 with torch.random.fork_rng(devices=[]):  # what a lesson draws does not depend on the models that are built here
     EXERCISES = {
         "lost_config": Exercise(
@@ -136,6 +131,11 @@ with torch.random.fork_rng(devices=[]):  # what a lesson draws does not depend o
             gradients=False,
             others=[lost(i, 10) for i in (0, 1, 2)],  # the tensors belong together
         ),
-        "rope_angles": Exercise(my_rope_angles, ANGLES, run=single, gradients=False),
+        "rope_angles": Exercise(
+            my_rope_angles,
+            ANGLES,
+            run=lambda answer, grid, d, theta: cast(answer(grid, d, theta), torch.float32),
+            gradients=False,
+        ),
         "mended_scores": Exercise(mended_scores, [scored(i) for i in range(len(SCORES))], run=by_itself),
     }
