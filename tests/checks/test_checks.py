@@ -63,6 +63,21 @@ def probabilities(self, x):
     return typed(vt.ClassificationHead).forward(self, x).softmax(1)
 
 
+def by_name(ours, theirs, x):
+    seen = ({}, {})
+    for kept, model in zip(seen, (ours, theirs), strict=True):
+        hooks = [
+            module.register_forward_hook(lambda m, inputs, output, kept=kept, name=name: kept.update({name: output}))
+            for name, module in model.named_modules()
+        ]
+        model(x)
+        for hook in hooks:
+            hook.remove()
+    for name, _ in theirs.named_modules():
+        if not (seen[0][name] - seen[1][name]).abs().max() <= 1e-4 * seen[1][name].abs().max():
+            return name
+
+
 def misspelled(q, k, v, mask):
     return (q @ k.mT).mask_fill(~mask, -math.inf).softmax(-1) @ v
 
@@ -81,6 +96,7 @@ NAMED = [  # known mistakes in other words than the tables'
     ("mended_loss", lambda x, labels: nn.NLLLoss()(nn.LogSoftmax(1)(x), labels), "log_softmax does"),
     ("halve", lambda places, differs: next((p for p in places if differs(p)), None), "one place after the other"),
     ("halve", lambda places, differs: differs(0), "takes one of `places`, not 0"),
+    ("first_difference", by_name, r"^\w+: [^(].*containers that never run, such as the ModuleList"),
 ]
 
 
@@ -183,51 +199,7 @@ def test_the_learners_own_line_is_shown(tmp_path, monkeypatch):
         checks.attention(mine)
 
 
-def test_a_long_search_for_two_mistakes_says_so_once(monkeypatch, capsys):
-    seconds = iter([0, 1, 2.5, 3])
-    monkeypatch.setattr(mistakes.time, "monotonic", lambda: next(seconds))
-    assert [*mistakes.patiently("ab")] == ["a", "b"]
-    assert capsys.readouterr().out == mistakes.LOOKING
-    seconds = iter([0, 1, 1.9])
-    assert [*mistakes.patiently("ab")] == ["a", "b"] and capsys.readouterr().out == ""
-
-
-def test_a_search_has_one_thread_and_gives_the_others_back():
-    before = torch.get_num_threads()
-    try:
-        torch.set_num_threads(2)
-        assert [torch.get_num_threads() for _ in mistakes.patiently("ab")] == [1, 1] and torch.get_num_threads() == 2
-    finally:
-        torch.set_num_threads(before)
-
-
 def test_a_model_is_called_right_only_in_what_was_tried(capsys):
     checks.vit(RIGHT["vit"])
     out = capsys.readouterr().out
     assert "right, on 3 cases (not tried: " in out and "dropout" in out and 'pool="mean"' in out
-
-
-def by_name(ours, theirs, x):
-    seen = ({}, {})
-    for kept, model in zip(seen, (ours, theirs), strict=True):
-        hooks = [
-            module.register_forward_hook(lambda m, inputs, output, kept=kept, name=name: kept.update({name: output}))
-            for name, module in model.named_modules()
-        ]
-        model(x)
-        for hook in hooks:
-            hook.remove()
-    for name, _ in theirs.named_modules():
-        if not (seen[0][name] - seen[1][name]).abs().max() <= 1e-4 * seen[1][name].abs().max():
-            return name
-
-
-@pytest.mark.parametrize(
-    ("name", "wrong", "words"),
-    [
-        ("first_difference", by_name, "containers that never run, such as the ModuleList"),
-    ],
-)
-def test_what_a_reader_of_lesson_07_was_only_described_is_named(name, wrong, words):
-    with pytest.raises(checks.Wrong, match=rf"^\w+: [^(].*{words}"):
-        checks.EXERCISES[name](wrong)

@@ -44,7 +44,8 @@ def hunts() -> list[tuple[str, str]]:
     return found
 
 
-def test_no_bug_hunt_is_left_out():
+def test_each_lesson_has_a_bug_hunt_and_none_is_left_out():
+    assert [number for number, _ in hunts()] == [path.stem[:2] for path in LESSONS]
     assert sorted(name for _, name in hunts()) == sorted(FAULTY)
     assert all(any(name in graded(path) for path in LESSONS) for name in FAULTY)
 

@@ -46,12 +46,6 @@ def test_no_page_calls_or_prints_a_solution(path):
 
 
 @pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
-def test_a_lesson_has_a_bug_hunt_and_a_card_for_tomorrow(path):
-    text = path.read_text(encoding="utf-8")
-    assert re.search(r"### Exercise \d · .*?[Bb]ug hunt", text) and "## From memory" in text
-
-
-@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
 def test_what_a_lesson_imports_is_refused_as_an_answer(path):
     imported = [
         thing

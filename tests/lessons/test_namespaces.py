@@ -18,7 +18,7 @@ import vit_tutorial as vt
 from classroom.sections import names
 from tests.reference import with_noise
 from tools.lesson import LESSONS, built_in
-from vit_tutorial import checks, interpret, train, weights
+from vit_tutorial import interpret, train, weights
 from vit_tutorial.train.finetune import probe
 from vit_tutorial.widgets import explore_block
 
@@ -72,37 +72,6 @@ def test_the_cells_in_view_run_by_themselves(path):
         exec(compile(source, cell, "exec"), space)
     space.clear()
     gc.collect()  # functions hold the namespace that holds them, and MNIST is in it
-
-
-CHECKED = {  # class, and the check that takes it
-    ("02", "ClsToken"): checks.cls_token,
-    ("03", "PositionEmbedding"): checks.position_embedding,
-    ("05", "MLP"): checks.mlp,
-    ("05", "EncoderBlock"): checks.encoder_block,
-    ("06", "ClassificationHead"): checks.head,
-    ("07", "ViT"): checks.vit,
-}
-ELSEWHERE = {
-    ("01", "PatchEmbedding"),
-    ("04", "MultiHeadAttention"),
-    ("05", "Encoder"),
-    ("07", "ViTConfig"),
-    ("08", "Recipe"),
-}  # in the tests below
-
-
-def test_no_class_of_the_lessons_is_left_out():
-    numbers = [f"{n:02}" for n in range(9)]
-    built = {(n, name) for n in numbers for name, source in built_in(n).items() if re.search(r"^class ", source, re.M)}
-    assert built == set(CHECKED) | ELSEWHERE
-
-
-@pytest.mark.parametrize(("number", "name"), CHECKED)
-def test_a_class_built_in_a_lesson_passes_its_check(number, name, capsys):
-    mine = namespace(number)[name]
-    assert mine.__module__ == f"lesson_{number}"
-    CHECKED[number, name](mine)
-    assert ": right, on" in capsys.readouterr().out
 
 
 SIZES = {"image_size": (12, 8), "patch_size": 4, "in_channels": 1, "num_classes": 3}

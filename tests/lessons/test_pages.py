@@ -110,7 +110,15 @@ def test_a_lesson_has_its_parts(lesson):
     title = lesson.cells[0].source
     assert title.startswith(f"# {lesson.path.stem[:2]} · ")
     assert "**You will build** " in title and "**You need** " in title
-    for part in ("## Break it", "## Your turn", "## Recap", "**Test yourself**", "**Next:**", "**Predict"):
+    for part in (
+        "## Break it",
+        "## Your turn",
+        "## Recap",
+        "## From memory",
+        "**Test yourself**",
+        "**Next:**",
+        "**Predict",
+    ):
         assert part in lesson.prose
     recap = lesson.prose.split("## Recap")[1]
     assert len(re.findall(r"^- ", recap, re.M)) == 4

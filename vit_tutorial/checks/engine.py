@@ -19,18 +19,9 @@ from . import describe, mistakes
 from .again import again, computed
 from .compare import first_type, level, only_stops, stops, wrong_in
 from .facts import facts
-from .observe import Fact, Made, agree, finite, made, tensors
+from .observe import Fact, Made, Wrong, agree, finite, made, tensors
 from .relation import transformed
 from .seal import BORROWED, Borrowed, borrowed, sealed
-
-
-class Wrong(AssertionError):
-    """What is wrong with an answer. A notebook shows the message alone; elsewhere it is an AssertionError."""
-
-    hint = ""
-
-    def _render_traceback_(self, *_) -> list[str]:  # IPython asks for it
-        return [f"{self}{self.hint}"]
 
 
 class Exercise:
@@ -79,7 +70,7 @@ class Exercise:
 
     @functools.cached_property
     def edits(self) -> list[mistakes.Edit]:
-        return mistakes.read(self.lesson)[self.name]
+        return mistakes.of(self.lesson, self.name, self.source)
 
     @functools.cache  # noqa: B019 - an exercise lives as long as the process
     def wanted(self, case: int) -> dict[str, tuple[int, ...]]:
@@ -222,12 +213,15 @@ class Exercise:
 
         reached = [first_type(self.seen(source)) for source in [self.source, *(source for _, source in singles)]]
         pairs = mistakes.patiently(self.pairs(worth) if first_type(got) in reached else [])  # else no two give it
-        both = [says for says, source in pairs if level(got, self.fresh(source)) == "all" and holds(source)]
-        if said := describe.alternatives(both):
+        tried = ((says, source, level(got, self.fresh(source))) for says, source in pairs)
+        both = [(says, source, fit) for says, source, fit in tried if fit and holds(source)]
+        if said := describe.alternatives([says for says, _, fit in both if fit == "all"]):
             return said
         for (says, source), fit in zip(singles, fits, strict=True):
             if fit:
                 return [says, *describe.beside(got, self.seen(source))]
+        if said := describe.alternatives([says for says, *_ in both]):
+            return [*said, *describe.beside(got, self.seen(both[0][1]))]
         # first, or it would be a mistake's number, times something
         if said := describe.constant([*got, *theirs()], [*right, *ours(self.source)]):
             return said

@@ -22,6 +22,15 @@ class Fact(NamedTuple):
     value: Any
 
 
+class Wrong(AssertionError):
+    """What is wrong with an answer. A notebook shows the message alone; elsewhere it is an AssertionError."""
+
+    hint = ""
+
+    def _render_traceback_(self, *_) -> list[str]:  # IPython asks for it
+        return [f"{self}{self.hint}"]
+
+
 class Unfit(Exception):
     """A result of the wrong kind altogether; the text is the sentence for it."""
 

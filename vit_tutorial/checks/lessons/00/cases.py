@@ -4,14 +4,10 @@ from collections.abc import Callable
 
 import torch
 
+from ...common import cast
 from ...engine import Exercise
 from ...observe import numbers
 from .solutions import all_blocks, best_pixel, mended_block, num_tokens
-
-
-def cast(result: object, dtype: torch.dtype) -> object:
-    """A result of another dtype is fine: loops write into torch.zeros."""
-    return result.to(dtype) if isinstance(result, torch.Tensor) and result.is_floating_point() else result
 
 
 def steps(B: int, N: int, D: int, depth: int) -> tuple:
@@ -78,10 +74,6 @@ def block_case(B: int, N: int, D: int, num_heads: int, M: int, size: float = 1.0
     return z.to(dtype), Parameters({name: tensor.to(dtype) for name, tensor in p.items()}), num_heads
 
 
-def whole_block(answer: Callable, z, p, num_heads) -> object:
-    return cast(answer(z, Parameters(p), num_heads), z.dtype)
-
-
 EXERCISES = {
     "all_blocks": Exercise(all_blocks, [steps(1, 2, 3, 1), steps(2, 3, 4, 3), steps(3, 5, 6, 2)]),
     "best_pixel": Exercise(
@@ -102,7 +94,7 @@ EXERCISES = {
             block_case(3, 5, 12, 2, 7, size=0.002),
             block_case(2, 3, 8, 4, 6, double=True),
         ],
-        run=whole_block,
+        run=lambda answer, z, p, num_heads: cast(answer(z, Parameters(p), num_heads), z.dtype),
     ),
     "num_tokens": Exercise(num_tokens, [(32, 96, 8), (28, 28, 7), (60, 24, 4), (224, 224, 16), (384, 128, 32)]),
 }

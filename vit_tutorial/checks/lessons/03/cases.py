@@ -2,16 +2,10 @@
 
 import torch
 
+from ...common import cast
 from ...engine import Exercise
 from ...observe import numbers
 from .solutions import MyPositionEmbedding, my_crop, sincos1d
-
-
-def float32(result):
-    """float64 numbers, as NumPy's, are as good as float32."""
-    double = isinstance(result, torch.Tensor) and result.dtype == torch.float64
-    return result.float() if double else result
-
 
 EXERCISES = {
     "position_embedding": Exercise(
@@ -30,7 +24,7 @@ EXERCISES = {
             (torch.arange(1.0, 4.0), 6),  # as many positions as frequencies
             (torch.tensor([7.0]), 12),
         ],
-        run=lambda answer, x, dim: float32(answer(x, dim)),
+        run=lambda answer, x, dim: cast(answer(x, dim), torch.float32),
         gradients=False,
     ),
     "crop_positions": Exercise(

@@ -1,10 +1,9 @@
 """What the exercises of lesson 04 are tried with."""
 
-from collections.abc import Callable
-
 import torch
 
 from ....attention import MultiHeadAttention
+from ...common import cast
 from ...engine import Exercise
 from ...observe import numbers
 from .solutions import cross_attention, mended_windows, my_attention, my_masked_attention
@@ -45,19 +44,6 @@ def masks(case: int) -> torch.Tensor:
     else:
         mask[:, 2], mask[1, 3] = False, True
     return mask
-
-
-def cast(result: object, dtype: torch.dtype) -> object:
-    return result.to(dtype) if isinstance(result, torch.Tensor) else result
-
-
-def attend(answer: Callable, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> object:
-    """A result of another dtype is fine: loops write into torch.zeros."""
-    return cast(answer(q, k, v), q.dtype)
-
-
-def attend_masked(answer: Callable, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: torch.Tensor) -> object:
-    return cast(answer(q, k, v, mask), q.dtype)
 
 
 def module(D: int, h: int, seed: int) -> MultiHeadAttention:
@@ -103,8 +89,16 @@ def windowed(case: int) -> tuple:
 
 
 EXERCISES = {
-    "attention": Exercise(my_attention, [*(heads(i) for i in range(4)), wide()], run=attend),
-    "masked_attention": Exercise(my_masked_attention, [(*low(i), masks(i)) for i in range(4)], run=attend_masked),
+    "attention": Exercise(
+        my_attention,
+        [*(heads(i) for i in range(4)), wide()],
+        run=lambda answer, q, k, v: cast(answer(q, k, v), q.dtype),
+    ),
+    "masked_attention": Exercise(
+        my_masked_attention,
+        [(*low(i), masks(i)) for i in range(4)],
+        run=lambda answer, q, k, v, mask: cast(answer(q, k, v, mask), q.dtype),
+    ),
     "cross_attention": Exercise(cross_attention, [cross(i) for i in range(len(CROSS))]),
     "mended_windows": Exercise(mended_windows, [windowed(i) for i in range(len(WINDOWS))]),
 }

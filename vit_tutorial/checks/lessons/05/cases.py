@@ -38,10 +38,6 @@ def begins(module: nn.Module) -> dict[str, bool]:
 STARTS = {6: 0.25, 8: 0.5, 4: 1e-3}  # embed_dim: start
 
 
-def draws(*numbers_: float) -> torch.Tensor:
-    return torch.tensor(numbers_)
-
-
 EXERCISES = {
     "layer_norm": Exercise(
         my_layer_norm,
@@ -81,11 +77,11 @@ EXERCISES = {
     "stochastic_depth": Exercise(
         add_some,
         [
-            (numbers((2, 4, 3)), numbers((2, 4, 3), 1), 0.3, draws(0.2, 0.9), True),
-            (numbers((4, 4, 4)), numbers((4, 4, 4), 1), 0.25, draws(0.6, 0.1, 0.25, 0.9), True),
-            (numbers((1, 3, 5)), numbers((1, 3, 5), 1), 0.6, draws(0.5), True),
-            (numbers((3, 2, 4)), numbers((3, 2, 4), 1), 0.4, draws(0.7, 0.3, 0.5), False),
-            (numbers((3, 5, 2)), numbers((3, 5, 2), 1), 0.1, draws(0.05, 0.15, 0.95), True),
+            (numbers((2, 4, 3)), numbers((2, 4, 3), 1), 0.3, torch.tensor([0.2, 0.9]), True),
+            (numbers((4, 4, 4)), numbers((4, 4, 4), 1), 0.25, torch.tensor([0.6, 0.1, 0.25, 0.9]), True),
+            (numbers((1, 3, 5)), numbers((1, 3, 5), 1), 0.6, torch.tensor([0.5]), True),
+            (numbers((3, 2, 4)), numbers((3, 2, 4), 1), 0.4, torch.tensor([0.7, 0.3, 0.5]), False),
+            (numbers((3, 5, 2)), numbers((3, 5, 2), 1), 0.1, torch.tensor([0.05, 0.15, 0.95]), True),
         ],
     ),
 }

@@ -2,14 +2,16 @@
 
 import copy
 import math
+from functools import partial
 
 import torch
 from einops import rearrange
 from torch import nn
 
 from ....vit import VARIANTS, ViT, ViTConfig
+from ...common import fate, fates, hooks
 from ...engine import Exercise
-from ...observe import Unfit, fill, numbers, same
+from ...observe import fill, numbers, same
 from .solutions import MyViT, first_difference, my_count, read_kernels_mended
 
 SMALL = [  # B; image size, patch size, channels, classes, D, depth, heads, mlp_dim
@@ -43,8 +45,10 @@ class Backwards(nn.Module):
 class Twice(nn.Sequential):
     """Doubles what its parts give."""
 
+    factor = 2
+
     def forward(self, x):
-        return 2 * super().forward(x)
+        return self.factor * super().forward(x)
 
 
 def filled(model, *shape, size=1.0):
@@ -79,6 +83,11 @@ def below_zero():
     return model, x
 
 
+def put(**values):
+    """Sets attributes of a part."""
+    return lambda part: [setattr(part, name, value) for name, value in values.items()]
+
+
 def one_row(linear):
     linear.weight[1] += 0.5
 
@@ -91,30 +100,18 @@ PAIRS = {  # what is said of a case: the models' form, and what is done to which
     "another row in blocks.1.mlp.fc1": (small_vit, "encoder.blocks.1.mlp.fc1", one_row),
     "another row in blocks.0.mlp.fc2": (small_vit, "encoder.blocks.0.mlp.fc2", one_row),
     "nothing differs": (small_vit, "encoder", lambda part: None),
-    "another eps in blocks.0.norm2": (small_vit, "encoder.blocks.0.norm2", lambda norm: setattr(norm, "eps", 0.3)),
-    "another number of heads in blocks.1": (
-        small_vit,
-        "encoder.blocks.1.attention",
-        lambda attention: setattr(attention, "num_heads", 2),
-    ),
+    "another eps in blocks.0.norm2": (small_vit, "encoder.blocks.0.norm2", put(eps=0.3)),
+    "another number of heads in blocks.1": (small_vit, "encoder.blocks.1.attention", put(num_heads=2)),
     "rounding alone differs": (a_chain, "2", nudged),
-    "module 1 gives -2 times its parts' result, not 2 times": (
-        a_chain,
-        "1",
-        lambda part: setattr(part, "forward", lambda x: -Twice.forward(part, x)),
-    ),
+    "module 1 gives -2 times its parts' result, not 2 times": (a_chain, "1", put(factor=-2)),
     "module 0 shifted downwards": (a_chain, "0", lambda linear: linear.bias.sub_(3.0)),
     "one number in four off by 2e-4 of the largest": (a_chain, "2", lambda linear: linear.bias[0].add_(8e-4)),
     "each number off by 5e-4 of the largest": (a_chain, "2", lambda linear: linear.bias.add_(2e-3)),
-    "GELU's approximation by tanh in blocks.1": (
-        small_vit,
-        "encoder.blocks.1.mlp.gelu",
-        lambda gelu: setattr(gelu, "approximate", "tanh"),
-    ),
+    "GELU's approximation by tanh in blocks.1": (small_vit, "encoder.blocks.1.mlp.gelu", put(approximate="tanh")),
     "the model itself gives -2 times its parts' result, not 2 times": (
         lambda: filled(Twice(nn.Linear(5, 7), nn.Tanh(), nn.Linear(7, 4)), 3, 5),
         "",
-        lambda model: setattr(model, "forward", lambda x: -Twice.forward(model, x)),
+        put(factor=-2),
     ),
     "rounding alone differs, and all numbers are negative": (below_zero, "0", nudged),
     "module 0 is off by 1, and all numbers are negative": (below_zero, "0", lambda linear: linear.bias.sub_(1.0)),
@@ -163,10 +160,9 @@ def hooks_left(answer):
     ours, theirs, x = pair("another row in blocks.1.mlp.fc1")
     before = theirs(x)
     answer(ours, theirs, x)
-    hooks = sum(len(m._forward_hooks) + len(m._forward_pre_hooks) for m in [*ours.modules(), *theirs.modules()])
     return {
         "hooks stay on the models and run at every later call: keep what register_forward_hook returns, and call its "
-        "remove().": not hooks,
+        "remove().": not hooks(ours, theirs),
         "theirs computes something else afterwards: leave the models as they were.": same(before, theirs(x)),
     }
 
@@ -191,28 +187,9 @@ def verdicts(answer, D, M, P, C):
     stored, own = kernels(D, M, P, C)
     before = {name: tensor.clone() for name, tensor in stored.items()}
     found = answer(stored, {name: torch.zeros_like(tensor) for name, tensor in own.items()})
-    if found is not None and not isinstance(found, dict):
-        raise Unfit(f"a dict of tensors by name is asked for; a {type(found).__name__} comes back.")
-    if found is None:
-        return None
-    said = {name: verdict(found.get(name), tensor) for name, tensor in own.items()}
-    said |= {f"{name}": "a name too many" for name in found if name not in own}
-    changed = stored.keys() != before.keys() or not all(same(stored[name], before[name]) for name in before)
-    return said | {"stored": "changed in place" if changed else "right"}
-
-
-def verdict(got, want):
-    """One tensor in words."""
-    if not isinstance(got, torch.Tensor):
-        return "missing" if got is None else f"a {type(got).__name__}"
-    if got.shape != want.shape:
-        return f"shape {tuple(got.shape)} instead of {tuple(want.shape)}"
-    if same(got, want):
-        return "right"
-    turned = {"still transposed": want.mT if want.ndim > 1 else want, "values in other places": None}
-    return next(
-        words for words, other in turned.items() if other is None or (other.shape == got.shape and same(got, other))
-    )
+    known = {name: {"right": t} | ({"still transposed": t.mT} if t.ndim > 1 else {}) for name, t in own.items()}
+    said = fates(found, {name: partial(fate, known=tensors) for name, tensors in known.items()})
+    return said and said | {"stored": "right" if same(stored, before) else "changed in place"}
 
 
 EXERCISES = {

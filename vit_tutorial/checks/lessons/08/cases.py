@@ -5,18 +5,11 @@ import math
 
 import torch
 import torch.nn.functional as F
-from torch import nn
 
+from ...common import labels, network, two
 from ...engine import Exercise
-from ...observe import Unfit, fill, numbers
+from ...observe import Unfit, numbers
 from .solutions import my_step, split_mended, when_to_stop
-
-
-def learner(pixels, classes):
-    """A small network for pictures of so many pixels."""
-    model = nn.Sequential(nn.Flatten(), nn.Linear(pixels, 6), nn.Tanh(), nn.Linear(6, classes))
-    fill(model)
-    return model
 
 
 def steps(answer, model, rate, images, labels, smoothing):
@@ -38,18 +31,15 @@ def batches(first):
     """Models, rates, images, labels and smoothing."""
     sizes = [((5, 1, 2, 3), 4, 0.5, 0.0), ((8, 2, 3, 1), 3, 0.2, 0.1), ((6, 1, 4, 2), 5, 0.9, 0.3)]
     for seed, (shape, classes, rate, smoothing) in enumerate(sizes, first):
-        labels = torch.randint(classes, shape[:1], generator=torch.Generator().manual_seed(seed))
-        yield learner(math.prod(shape[1:]), classes), rate, numbers(shape, seed), labels, smoothing
+        model, answers = network(math.prod(shape[1:]), 6, classes), labels(shape[0], classes, seed)
+        yield model, rate, numbers(shape, seed), answers, smoothing
 
 
 def looks(answer, losses, patience):
     """The look to go back to and that of the stop, as a tensor."""
-    found = answer([*losses], patience)
-    if found is None:
-        return None
-    if not isinstance(found, tuple | list) or len(found) != 2:
-        raise Unfit("two numbers are asked for: the look to go back to, and the look at which it stops.")
-    return torch.tensor([float(number) for number in found])
+    words = "two numbers are asked for: the look to go back to, and the look at which it stops."
+    found = two(answer([*losses], patience), words)
+    return None if found is None else torch.tensor([float(number) for number in found])
 
 
 def images_of(sizes, seed):
@@ -93,10 +83,8 @@ def yes(sets):
 
 def pair(found, original):
     """Two sets of indices."""
-    if found is None:
+    if two(found, "two tensors are asked for: the indices to learn from, and those for validation.") is None:
         return None
-    if not isinstance(found, tuple | list) or len(found) != 2:
-        raise Unfit("two tensors are asked for: the indices to learn from, and those for validation.")
     both = [torch.as_tensor(part) for part in found]
     if any(part.dtype == torch.bool for part in both):
         raise Unfit("a mask of True and False comes back; the indices are asked for, which nonzero() finds.")

@@ -4,19 +4,12 @@ import copy
 import functools
 
 import torch
-from torch import nn
 
 from ....vit import ViT, ViTConfig
+from ...common import hooks, network
 from ...engine import Exercise
 from ...observe import fill, numbers, same
 from .solutions import my_hide, my_rollout, occlusion_map, without_head_mended
-
-
-def classifier(channels, height, width, classes):
-    """A small network of any kind for pictures of this size."""
-    model = nn.Sequential(nn.Flatten(), nn.Linear(channels * height * width, 7), nn.Tanh(), nn.Linear(7, classes))
-    fill(model)
-    return model.eval()
 
 
 def silenced(answer, num_heads, earlier, layer, head, images):
@@ -39,11 +32,11 @@ def left_behind(answer):
     model, images = copy.deepcopy(patient(1, 4, 8, 3)), numbers((2, 1, 4, 8))
     before = model(images)
     answer(model, 1, 2, images)
-    hooks = sum(len(m._forward_hooks) + len(m._forward_pre_hooks) for m in model.modules())
+    left = hooks(model)
     return {
         "a hook stays on the model and runs at every later call: keep what register_forward_pre_hook returns, and call "
-        "its remove().": not hooks,
-        "the model computes something else afterwards: leave it as it was.": bool(hooks) or same(before, model(images)),
+        "its remove().": not left,
+        "the model computes something else afterwards: leave it as it was.": bool(left) or same(before, model(images)),
     }
 
 
@@ -68,7 +61,7 @@ EXERCISES = {
     "occlusion_map": Exercise(
         occlusion_map,
         [
-            (classifier(C, H, W, classes), numbers((B, C, H, W), seed), P, value)
+            (network(C * H * W, 7, classes).eval(), numbers((B, C, H, W), seed), P, value)
             for seed, (B, C, H, W, P, classes, value) in enumerate(
                 [(2, 1, 4, 6, 2, 3, -0.7), (1, 3, 8, 4, 4, 4, 0.5), (5, 2, 9, 12, 3, 6, 1.25)]
             )

@@ -1,9 +1,11 @@
 """What the exercises of lesson 10 are tried with, and what is asked of them."""
 
 import itertools
+from functools import partial
 
 import torch
 
+from ...common import fate, fates
 from ...engine import Exercise
 from ...observe import Unfit, numbers, same
 from .solutions import fuse_mended, my_halve, without_scales
@@ -40,37 +42,27 @@ def verdicts(answer, D, blocks, order):
         raise Unfit(
             f"{error} is no name in this file: take the names, and the numbers of the blocks, from `parts`."
         ) from None
-    if found is None:
+    sources = {name.replace(".q.", ".qkv."): name for name in before if ".k." not in name and ".v." not in name}
+    said = fates(found, {name: partial(fate, known=known(source, before)) for name, source in sorted(sources.items())})
+    if said is None:
         return None
-    if not isinstance(found, dict):
-        raise Unfit(f"a dict of tensors by name is asked for; a {type(found).__name__} comes back.")
-    wanted = {name.replace(".q.", ".qkv."): name for name in before if ".k." not in name and ".v." not in name}
-    said = {name: verdict(found.get(name), name, source, before) for name, source in sorted(wanted.items())}
-    said |= {str(name): "a name too many" for name in found if name not in wanted}
     names = "without some names" if len(parts) < len(given) else "with new names"
     kept = all(same(parts[name], before[name]) for name in before if name in parts)
     state = names if list(parts) != given else "as it was"
     return said | {"parts": state if kept else "with other numbers"}
 
 
-def verdict(got, name, source, before):
-    """One tensor in words; `source`: the name that it, or its queries, had."""
-    if not isinstance(got, torch.Tensor):
-        return "missing" if got is None else f"a {type(got).__name__}"
-    three = {letter: before.get(source.replace(".q.", f".{letter}.")) for letter in "qkv"}
-    many = itertools.product("qkv", repeat=3) if ".qkv." in name else []
-    known = {f"rows of {', '.join(ways)}": torch.cat([three[way] for way in ways]) for ways in many}
-    known |= {} if known else {"as it was": before[source]}
-    like = next(iter(known.values()))
-    if ".qkv." in name and got.ndim == 2 and same(got.mT, known["rows of q, k, v"]):
-        return "transposed"
-    if got.shape != like.shape:
-        return f"shape {tuple(got.shape)} instead of {tuple(like.shape)}"
-    if got.dtype != like.dtype:
-        return f"{got.dtype} instead of {like.dtype}"
-    mixed = torch.stack([*three.values()], dim=1).flatten(0, 1) if ".qkv." in name else None
-    known |= {} if mixed is None else {"q, k and v row by row in turn": mixed}
-    return next((words for words, tensor in known.items() if same(got, tensor)), "other numbers")
+def known(source, before):
+    """What could become of a tensor, by words for it; of queries the first is what is asked for."""
+    if ".q." not in source:
+        return {"as it was": before[source]}
+    three = {letter: before[source.replace(".q.", f".{letter}.")] for letter in "qkv"}
+    many = itertools.product("qkv", repeat=3)
+    found = {f"rows of {', '.join(ways)}": torch.cat([three[way] for way in ways]) for ways in many}
+    rows = torch.cat([*three.values()])
+    mixed = torch.stack([*three.values()], dim=1).flatten(0, 1)
+    first = {"rows of q, k, v": rows, "q, k and v row by row in turn": mixed}
+    return first | found | ({"transposed": rows.mT} if rows.ndim == 2 else {})
 
 
 def scaled_file(D, M, count):
@@ -89,33 +81,24 @@ def folded(answer, D, M, count):
     """What becomes of each tensor of such a file: in words where it is known, else itself."""
     state = scaled_file(D, M, count)
     before = {name: tensor.clone() for name, tensor in state.items()}
-    found = answer(state)
-    if found is None:
-        return None
-    if not isinstance(found, dict):
-        raise Unfit(f"a dict of tensors by name is expected; a {type(found).__name__} comes back.")
     wanted = [name for name in before if not name.endswith(".gamma")]
-    said = {name: scaled_words(found.get(name), name, before) for name in wanted}
-    said |= {str(name): "a name too many" for name in found if name not in wanted}
-    return said | {"state": "as it was" if same(state, before) else "changed in place"}
+    said = fates(answer(state), {name: partial(scaled_words, name=name, state=before) for name in wanted})
+    return said and said | {"state": "as it was" if same(state, before) else "changed in place"}
 
 
 def scaled_words(got, name, state):
-    """One tensor, beside the old one of this name and its block's gammas."""
-    if not isinstance(got, torch.Tensor):
-        return "missing" if got is None else f"a {type(got).__name__}"
+    """One tensor, beside the old one of this name and its block's gammas; itself where no words are known."""
     old, block = state[name], ".".join(name.split(".")[:2])
     known = {"as in the file": old}
     for scale in ("ls1", "ls2"):
         gamma = state[f"{block}.{scale}.gamma"]
         if len(gamma) == len(old):
             rows = gamma.reshape(-1, *[1] * (old.ndim - 1))
-            known["each row" * (old.ndim == 2) + f" times {scale}.gamma"] = rows * old
+            known["each row " * (old.ndim == 2) + f"times {scale}.gamma"] = rows * old
         if old.ndim == 2 and len(gamma) == old.shape[1]:
             known[f"each column times {scale}.gamma"] = gamma * old
-    if got.shape != old.shape:
-        return f"shape {tuple(got.shape)} instead of {tuple(old.shape)}"
-    return next((words.strip() for words, tensor in known.items() if same(got.detach(), tensor)), got.detach())
+    words = fate(got, known)
+    return got.detach() if words == "other numbers" else words
 
 
 def searched(answer, count):

@@ -1,6 +1,7 @@
 """What the exercises of lesson 11 are tried with: small models, numbered images, pairs of state dicts."""
 
 from dataclasses import replace
+from functools import partial
 from numbers import Integral
 
 import torch
@@ -9,6 +10,7 @@ from torch import Tensor
 from ....interpret import inputs_of
 from ....train import shift
 from ....vit import ViT, ViTConfig
+from ...common import fate, fates, two
 from ...engine import Exercise
 from ...observe import Unfit, fill, numbers, same
 from .solutions import between, freeze, my_probe, views_mended
@@ -53,11 +55,11 @@ def seen_of(answer, n: int, copies: int, most: int, H: int, W: int):
     def once(seed):
         return answer(images.clone(), labels.clone(), copies, most, torch.Generator().manual_seed(seed))
 
-    found = once(0)
-    if found is None:
+    words = "two tensors are asked for, the views and their labels."
+    if (found := two(once(0), words)) is None:
         return None
-    if not (isinstance(found, tuple | list) and len(found) == 2 and all(isinstance(x, Tensor) for x in found)):
-        raise Unfit("two tensors are asked for, the views and their labels.")
+    if not all(isinstance(x, Tensor) for x in found):
+        raise Unfit(words)
     views, given = found
     if views.shape[1:] != images.shape[1:]:
         raise Unfit(f"the views have shape {tuple(views.shape)}; {(copies * n, 1, H, W)} is expected.")
@@ -99,12 +101,9 @@ def mixture(answer, share: float, old_shapes: dict, new_shapes: dict, bits: int)
     new = {name: numbers(shape, 50 + len(name)).to(dtype) for name, shape in new_shapes.items()}
     copies = [{name: tensor.clone() for name, tensor in each.items()} for each in (old, new)]
     found = answer(*copies, share)
-    if found is None:
+    said = fates(found, {name: partial(between_words, old=old.get(name), new=tensor) for name, tensor in new.items()})
+    if said is None:
         return None
-    if not isinstance(found, dict):
-        raise Unfit(f"a dict of tensors by name is asked for; a {type(found).__name__} comes back.")
-    said = {name: between_words(found.get(name), old.get(name), tensor) for name, tensor in new.items()}
-    said |= {f"{name}": "a name that is not in `new`" for name in found if name not in new}
     said["old and new"] = "unchanged" if same(copies, [old, new]) else "changed in place"
     for tensor in found.values():
         if isinstance(tensor, Tensor) and tensor.is_floating_point() and not tensor.requires_grad:
@@ -116,15 +115,9 @@ def mixture(answer, share: float, old_shapes: dict, new_shapes: dict, bits: int)
 
 def between_words(got, old, new) -> str:
     """One tensor in words."""
-    if not isinstance(got, Tensor):
-        return "missing" if got is None else f"a {type(got).__name__}"
-    if got.shape != new.shape:
-        return f"shape {tuple(got.shape)}"
-    if got.dtype != new.dtype:
-        return f"{got.dtype}"
+    if (plainly := fate(got, {"as in new": new})) != "other numbers":
+        return plainly
     got = got.detach()
-    if same(got, new):
-        return "as in new"
     if not got.any():
         return "zeros"
     if same(got, (part := (got * new).sum() / (new * new).sum()) * new):

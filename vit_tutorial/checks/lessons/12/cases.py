@@ -7,10 +7,9 @@ from unittest import mock
 
 import torch
 from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 
 from ....speed import PeakMemory
+from ...common import Seen
 from ...engine import Exercise
 from ...observe import Unfit
 from .solutions import attention_in_pieces, mended_compare, my_race
@@ -55,15 +54,15 @@ class Seconds(float):
 
 
 class Machine(NamedTuple):
-    """The pretend GPU of one case, as a learner reads it in a message."""
+    """The pretend machine of one case, as a learner reads it in a message."""
 
     slower: float
     pause: int | None = None
 
     def __repr__(self) -> str:
         paused = f" and one pause of {PAUSE} s" if self.pause else ""
-        pace = "a steady GPU" if self.slower == 1 else f"a GPU whose works take {self.slower:g} times as long each time"
-        return f"clock and wait of {pace}{paused}"
+        pace = "steady" if self.slower == 1 else f"one whose works take {self.slower:g} times as long each time"
+        return f"{pace}{paused}"
 
 
 def on_a_pretend_gpu(answer: Callable, ours: Seconds, theirs: Seconds, rounds: int, machine: Machine) -> float:
@@ -104,16 +103,7 @@ RACES = [
 ]
 
 
-class Pace(NamedTuple):
-    """The machine under a race, as a learner reads it in a message."""
-
-    slower: float
-
-    def __repr__(self) -> str:
-        return "a steady machine" if self.slower == 1 else f"works that take {self.slower:g} times as long each time"
-
-
-def by_a_pretend_clock(answer: Callable, works: dict[str, Seconds], rounds: int, machine: Pace) -> torch.Tensor:
+def by_a_pretend_clock(answer: Callable, works: dict[str, Seconds], rounds: int, machine: Machine) -> torch.Tensor:
     """The seconds of a race, (works, rounds), where `time.perf_counter` shows a pretend machine's time."""
     gpu = PretendGPU(machine.slower, first=7.0, pause=None)
 
@@ -135,40 +125,29 @@ def by_a_pretend_clock(answer: Callable, works: dict[str, Seconds], rounds: int,
 
 
 ON_A_PRETEND_CLOCK = [
-    ({"A": Seconds(1), "B": Seconds(1)}, 4, Pace(1.02)),
-    ({"A": Seconds(2), "B": Seconds(1)}, 5, Pace(1.0)),
-    ({"old": Seconds(1), "new": Seconds(1.5), "old again": Seconds(1)}, 6, Pace(1.05)),
-    ({"C": Seconds(0.5), "A": Seconds(3)}, 7, Pace(0.97)),
+    ({"A": Seconds(1), "B": Seconds(1)}, 4, Machine(1.02)),
+    ({"A": Seconds(2), "B": Seconds(1)}, 5, Machine(1.0)),
+    ({"old": Seconds(1), "new": Seconds(1.5), "old again": Seconds(1)}, 6, Machine(1.05)),
+    ({"C": Seconds(0.5), "A": Seconds(3)}, 7, Machine(0.97)),
 ]
-
-
-class Names(TorchDispatchMode):
-    """Which functions of PyTorch are called, and the sizes of all axes that come out of them."""
-
-    def __init__(self):
-        super().__init__()
-        self.seen, self.sizes = set(), set()
-
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        self.seen.add(func.overloadpacket.__name__)
-        result = func(*args, **(kwargs or {}))
-        self.sizes.update(size for leaf in tree_leaves(result) for size in getattr(leaf, "shape", ()))
-        return result
 
 
 def in_pieces(answer: Callable) -> dict[str, bool]:
     """Whether it holds the scores of a few keys at a time, and computes them itself."""
-    q, (k, v) = torch.randn(1, 2, 30, 4), torch.randn(2, 1, 2, 3000, 4)
-    with torch.no_grad(), Names() as names, PeakMemory() as memory:
-        answer(q, k, v, 50)
-    whole = 4 * 2 * 30 * 3000  # bytes of all scores
-    ready_made = any("scaled_dot_product" in name or "multi_head_attention" in name for name in names.seen)
+    q, (k, v) = torch.randn(1, 2, 60, 4), torch.randn(2, 1, 2, 1500, 4)
+    with torch.no_grad(), Seen() as seen, PeakMemory() as memory:
+        answer(q, k, v, 25)
+    whole = 4 * 2 * 60 * 1500  # bytes of all scores
+    queries_apart = any(shape[-2:] == (25, 1500) for shape in seen.shapes)
+    ready_made = any("scaled_dot_product" in name or "multi_head_attention" in name for name in seen.names)
     return {
-        "the scores of all keys are there at the same time: look at `size` keys, and let go of them.": (
-            memory.peak < whole / 2
-        ),
+        "the queries come in pieces, and each meets all keys at once: it is the keys, and their values, that come "
+        "`size` at a time.": not queries_apart,
+        "the scores of all keys are there at the same time: look at `size` keys, and let go of them.": queries_apart
+        or memory.peak < whole / 2,
         "no piece has `size` keys: that is how many keys a piece holds, not how many pieces there are.": ready_made
-        or 50 in names.sizes,
+        or queries_apart
+        or any(25 in shape for shape in seen.shapes),
         "a ready-made attention does the work: write products, exponentials and sums yourself.": not ready_made,
     }
 

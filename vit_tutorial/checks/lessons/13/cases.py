@@ -4,21 +4,12 @@ import math
 from collections.abc import Callable
 
 import torch
-from torch import nn
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 
 from ....vit import VARIANTS, ViTConfig, count_parameters
+from ...common import Seen, labels, network
 from ...engine import Exercise
-from ...observe import fill, numbers
+from ...observe import numbers
 from .solutions import largest_micro_batch, mended_run, my_gradient, my_step
-
-
-def learner(pixels: int, classes: int) -> nn.Module:
-    """A small network for pictures of so many pixels, with old gradients that nobody has cleared."""
-    model = nn.Sequential(nn.Flatten(), nn.Linear(pixels, 5), nn.Tanh(), nn.Linear(5, classes))
-    fill(model)
-    return model
 
 
 def batches(first: int) -> list[tuple]:
@@ -26,12 +17,12 @@ def batches(first: int) -> list[tuple]:
     shapes = [((12, 1, 2, 3), 4, 5), ((7, 2, 1, 3), 3, 3), ((6, 1, 2, 2), 5, 2), ((5, 3, 1, 2), 4, 9)]
     cases = []
     for seed, (shape, classes, size) in enumerate(shapes, first):
-        labels = torch.randint(classes, shape[:1], generator=torch.Generator().manual_seed(seed))
-        cases.append((learner(math.prod(shape[1:]), classes), numbers(shape, seed), labels, size))
+        model, answers = network(math.prod(shape[1:]), 5, classes), labels(shape[0], classes, seed)
+        cases.append((model, numbers(shape, seed), answers, size))
     return cases
 
 
-def called(answer: Callable, model: nn.Module, images: torch.Tensor, labels: torch.Tensor, size: int) -> object:
+def called(answer: Callable, model: torch.nn.Module, images: torch.Tensor, labels: torch.Tensor, size: int) -> object:
     """With a model that has gradients already; what comes back, free of the graph."""
     for p in model.parameters():
         p.grad = torch.full_like(p, 0.75)
@@ -108,6 +99,8 @@ ROOMS = [
     rooms(DEEP, 720720, 55, -1, True),
     rooms(DEEP, 97, 96, 0, False),
     rooms(WIDE, 60, 60, 9, True),
+    rooms(WIDE, 60, 3, 0, True),
+    rooms(DEEP, 2310, 11, 0, True),
     rooms(SMALL, 720720, 1, 0, False),
     rooms(DEEP, 720720, 36036, 0, False),
 ]
@@ -116,6 +109,8 @@ OTHER_ROOMS = [
     for config, batch, images, more, again in [
         (ViTConfig(15, 5, 1, 4, embed_dim=20, depth=4, num_heads=5, mlp_dim=36), 720720, 264, 0, False),
         (ViTConfig(12, 3, 3, 2, embed_dim=24, depth=7, num_heads=3, mlp_dim=28), 720720, 91, 40, True),
+        (ViTConfig(12, 3, 3, 2, embed_dim=24, depth=7, num_heads=3, mlp_dim=28), 40, 4, 0, True),
+        (ViTConfig(12, 3, 3, 2, embed_dim=24, depth=7, num_heads=3, mlp_dim=28), 5280, 20, 0, True),
         (ViTConfig(16, 4, 2, 3, embed_dim=28, depth=2, num_heads=7, mlp_dim=52), 84, 28, 3, False),
         (ViTConfig(10, 5, 1, 6, embed_dim=30, depth=6, num_heads=10, mlp_dim=44), 720720, 2002, 0, True),
     ]
@@ -132,26 +127,13 @@ def line(n: int, D: int, seed: int) -> tuple:
 RUNS = [(*line(7, 2, 0), 1, 1, 6, 0.05, 4), (*line(29, 3, 1), 2, 2, 12, 0.1, 1), (*line(41, 4, 2), 3, 3, 12, 0.03, 7)]
 
 
-class Axes(TorchDispatchMode):
-    """The sizes of all axes that come out of PyTorch's functions."""
-
-    def __init__(self):
-        super().__init__()
-        self.seen: set[int] = set()
-
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        result = func(*args, **(kwargs or {}))
-        self.seen.update(size for leaf in tree_leaves(result) for size in getattr(leaf, "shape", ()))
-        return result
-
-
 def shares(answer: Callable) -> dict[str, bool]:
     """Four processes take 7 images each of a batch of 28, and nothing else has 7 of anything."""
-    with Axes() as axes:
+    with Seen() as seen:
         answer(*line(57, 3, 3), 4, 1, 28, 0.1, 1)
     return {
         "`world` is not used: one process takes the whole batch. Each takes its share, and their gradients are "
-        "averaged.": 7 in axes.seen
+        "averaged.": any(7 in shape for shape in seen.shapes)
     }
 
 
