@@ -30,13 +30,11 @@ for here, moved in zip(encoder.parameters(), there.parameters(), strict=True):
 """
 AFTERWARDS["09"] = """
 from vit_tutorial.interpret import attention_row, occlusion, token_features
-from vit_tutorial.widgets import explore_block
 
 def looked_at(model):
     maps, tokens = attention_maps(model, digits[:3]), token_features(model, digits[:3])
     attention = model.encoder.blocks[0].attention
     _ = heatmaps.overlay(digits[0], maps[0, 0, 0, 3, -49:].reshape(7, 7))
-    _ = explore_block(attention, tokens[0, 0, 1:], digits[0], (7, 7))
     found = [maps, tokens, rollout(maps), attention_row(attention, tokens[0], 3)]
     return [*found, occlusion(model, digits[:3], all_black)]
 
