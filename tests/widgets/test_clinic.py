@@ -5,6 +5,7 @@ import itertools
 
 import nbformat
 import pytest
+import torch
 
 from tools.lesson import LESSONS
 from vit_tutorial import data
@@ -21,7 +22,6 @@ import torch.nn.functional as F
 from torch import nn
 from einops import rearrange
 from vit_tutorial import data
-from vit_tutorial.play import clinic
 raw, labels = data.mnist("train")
 images = data.normalise(raw)
 """
@@ -40,7 +40,6 @@ def of_the_page() -> str:
     return IMPORTS + "\n".join(parts)
 
 
-CELLS = [of_the_page(), "game = clinic.play(6, TESTS)\ngame", "print('read back:', game.coins, len(game.guilty))"]
 CHEAP = ["parameters", "the loss can rise", "the same twice", "silent, passes on", "first patch", "order matters"]
 SAYS = dict(zip(CHEAP[1:], ("softmax before the loss", "dropout in eval", "shortcut after the norm"), strict=False))
 SAYS |= {"first patch": "patches by reshape", "order matters": "heads merged in place"}
@@ -50,7 +49,7 @@ VECTORS = {"no final norm": 2, "one position for all": 16, "class token not lear
 @pytest.fixture(scope="module")
 def tests():
     space: dict = {}
-    exec(CELLS[0], space)
+    exec(of_the_page(), space)
     return space["TESTS"]
 
 
@@ -102,8 +101,6 @@ def test_a_right_model_differs_nowhere_and_training_shows_none_of_these(tests):
 
 
 def test_a_mistake_that_hid_another_and_the_pages_chance_stays(tests):
-    import torch
-
     torch.manual_seed(4)
     before = torch.get_rng_state()
     game = patient(tests, "one position for all", "heads merged in place").look("swap noticed", "order matters")
@@ -114,7 +111,6 @@ def test_a_mistake_that_hid_another_and_the_pages_chance_stays(tests):
     assert game.look("swap noticed").state("swap noticed") == "differs" and game.coins == 5
 
 
-def test_a_seed_is_the_same_patient_again(tests):
-    assert clinic.play(3, tests).guilty == clinic.play(3, tests).guilty != clinic.play(4, tests).guilty
+def test_patients_have_one_to_three_mistakes(tests):
     assert {len(clinic.play(seed, tests).guilty) for seed in range(20)} == {1, 2, 3}
     assert len(data.result("debug")["alone"]) == 1 + 1 + len(clinic.MISTAKES)

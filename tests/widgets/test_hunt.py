@@ -77,25 +77,3 @@ def test_a_look_is_paid_once_and_a_wrong_accusation_costs_three(compare):
     said = game.said
     assert game.look("patches").accuse("norm").said == said and game.coins == 6, "it is over"
     assert hunt.play(5, compare).coins == 0 and hunt.Hunt.best["hunt 5"] <= 6 and not PlaceBoard.best
-
-
-class Clinic(PlaceBoard):
-    """What later lessons need of the board: prices, suspects, and two faults, the second behind the first."""
-
-    def probe(self, name):
-        return bool(self.guilty), f"{len(self.guilty)} off"
-
-
-def test_a_board_with_suspects_prices_and_two_faults():
-    columns, suspects = {"tests": ["one batch", "a whole run"]}, [f"suspect {n}" for n in range(8)]
-    board = Clinic(
-        "case 1", columns, {"suspect 2": "it slept", "suspect 7": "it ate"}, 3, suspects, {"a whole run": 10}
-    )
-    assert board.look("a whole run").coins == 10 and board.accuse("one batch").said.startswith(
-        "There is no 'one batch'"
-    )
-    assert board.accuse("suspect 2").said.endswith("Still to find: 1.") and board.tiles == {
-        "suspect 2": ["mended", "found"]
-    }
-    assert board.look("one batch").state("one batch") == "differs" and board.still()[0]
-    assert board.accuse("suspect 2", "suspect 7").said.endswith("Your games: case 1: 11.") and not board.guilty
