@@ -20,7 +20,6 @@ from tests.reference import with_noise
 from tools.lesson import LESSONS, built_in
 from vit_tutorial import interpret, train, weights
 from vit_tutorial.train.finetune import probe
-from vit_tutorial.widgets import explore_block
 
 KEPT = ast.Import | ast.ImportFrom | ast.FunctionDef | ast.ClassDef
 
@@ -139,4 +138,3 @@ def test_lesson_04s_attention_can_be_looked_into():
     attention, tokens = namespace("04")["MultiHeadAttention"](8, 2), torch.randn(1, 12, 8)
     row = interpret.attention_row(attention, tokens, 5)
     torch.testing.assert_close(row, attention.weights(tokens)[:, :, 5])
-    assert explore_block(attention, tokens[0], torch.rand(1, 9, 12), (3, 4)).heads == 2

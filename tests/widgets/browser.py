@@ -1,4 +1,4 @@
-"""What a test does on a page of JupyterLab: wait, and run a cell."""
+"""What a test does on a page of JupyterLab: wait, run a cell, and draw on a pad."""
 
 import time
 
@@ -28,4 +28,21 @@ def run_cell(page, number):
         }""",
         number,
     )
-    return page.locator(".jp-Notebook .jp-Cell").nth(number).locator(".jp-OutputArea-output").first
+    return cell(page, number).locator(".jp-OutputArea-output").first
+
+
+def cell(page, number):
+    return page.locator(".jp-Notebook .jp-Cell").nth(number)
+
+
+def drawn(shown, *points):
+    """A stroke on the pad of a cell, through points from (0, 0) to (1, 1)."""
+    canvas = shown.locator(".digit-pad canvas").first
+    canvas.scroll_into_view_if_needed()
+    area = canvas.bounding_box()
+    (x, y), *others = [(area["x"] + x * area["width"], area["y"] + y * area["height"]) for x, y in points]
+    shown.page.mouse.move(x, y)
+    shown.page.mouse.down()
+    for place in others:
+        shown.page.mouse.move(*place, steps=12)
+    shown.page.mouse.up()

@@ -45,9 +45,12 @@ def end_kernels(address):
         urllib.request.urlopen(urllib.request.Request(f"{address}/api/kernels/{kernel['id']}", method="DELETE"))
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def page(request, browser, lab):
-    """A page with a notebook in JupyterLab; what it asked for and what it complained of."""
+    """A page with a notebook in JupyterLab, for all tests of a module, since one takes ten seconds.
+
+    It has what it `asked` for and its `complaints`.
+    """
     (address, folder), cells, name = lab, request.module.CELLS, request.module.__name__.rpartition(".")[2]
     if callable(cells):
         notebook = cells()

@@ -1,18 +1,10 @@
-"""Lesson 09's game: by calls, its numbers against plain code, and clicked in a real JupyterLab."""
-
-import os
+"""Lesson 09's game: by calls, its numbers against plain code."""
 
 import pytest
 import torch
 
-from tests.widgets.browser import run_cell, wait_for
 from vit_tutorial import data, interpret, patchify, weights
 from vit_tutorial.play import beat_the_map
-
-CELLS = [
-    "from vit_tutorial.play import beat_the_map\ngame = beat_the_map.play()\ngame",
-    "print('read back:', game.chosen, game.picked)",
-]
 
 
 @pytest.fixture(scope="module")
@@ -83,63 +75,3 @@ def test_what_a_map_needs_is_counted_highest_first(model):
     (line,) = [row for row in game.table.splitlines() if row.startswith("ink")]
     needs = next(n for n in range(1, 15) if model(painted(4, order[:n], black)).argmax() != 4)
     assert line.split() == ["ink", str(needs)] and "attention" in game.table and "par" in game.table
-
-
-def test_clicks_undo_each_other_and_a_new_choice_begins_anew():
-    game = beat_the_map.play()
-    assert game.click(3, 8).chosen == [3, 8] and game.click(3).chosen == [8]
-    assert game.do("undo").chosen == [] and game.table == ""
-    assert game.click(5).choose(filler="white").chosen == [] and game.picked == {"digit": 4, "filler": "white"}
-    other = beat_the_map.play()
-    assert other.picked["filler"] == "black" and other.chosen == [], "two games on a page are two"
-
-
-@pytest.mark.parametrize(
-    ("call", "said"),
-    [
-        (lambda game: game.click(3, 49), "There is no patch 49: they are numbered from 0 to 48."),
-        (lambda game: game.click("a"), "There is no patch 'a': they are numbered from 0 to 48."),
-        (lambda game: game.choose(digit=12), "There is no digit 12: 0, 1, 2, 3, 4, 5, 6, 7, 8, 9."),
-        (lambda game: game.choose(colour="red"), "There is no colour: digit, filler."),
-        (lambda game: game.do("jump"), "There is no button 'jump': undo, show the maps."),
-    ],
-)
-def test_a_wrong_call_is_one_sentence(call, said):
-    assert call(beat_the_map.play()).said == said
-
-
-def test_a_seed_is_the_same_digits_again_and_another_seed_others():
-    one, again, other = (beat_the_map.material(seed)[1] for seed in (3, 3, 4))
-    assert torch.equal(one, again) and not torch.equal(one, other)
-    for wrong in (-1, 20, 1.0, None):
-        with pytest.raises(ValueError, match="seed: expected an int from 0 to 19, got"):
-            beat_the_map.play(wrong)
-
-
-def test_without_a_browser_it_is_a_picture_with_words():
-    bundle, metadata = beat_the_map.play().click(9)._repr_mimebundle_()
-    assert bundle["text/plain"] == metadata["image/png"]["alt"] and "1 hidden with black" in bundle["text/plain"]
-    assert bundle["image/png"]
-
-
-def test_it_is_played_with_mouse_and_keys(page):
-    run_cell(page, 0)
-    board = page.locator(".patch-board")
-    board.wait_for()
-    patches = board.locator(".grid button")
-    assert patches.count() == 49 and "Par is 3." in board.locator("p").inner_text()
-    for n in (32, 39):
-        patches.nth(n).click()
-    patches.nth(46).focus()
-    page.keyboard.press("Enter")
-    page.wait_for_function("document.querySelector('.patch-board p').textContent.includes('now the model sees a 0')")
-    assert "par" in board.locator("pre").inner_text() and patches.nth(39).get_attribute("aria-pressed") == "true"
-    assert "read back: [32, 39, 46]" in run_cell(page, 1).inner_text()
-    patches.nth(39).click()  # a second click takes it back
-    page.wait_for_function("document.querySelector('.patch-board p').textContent.startsWith('2 hidden')")
-    board.get_by_role("button", name="white", exact=True).click()
-    page.wait_for_function("document.querySelector('.patch-board p').textContent.includes('this 4 with white')")
-    board.get_by_role("button", name="show the maps").click()
-    wait_for(lambda: "rollout" in board.locator("pre").inner_text())
-    if folder := os.environ.get("PLAY_SCREENSHOT"):
-        page.screenshot(path=folder)

@@ -1,19 +1,11 @@
-"""Lesson 06's game: by calls, its numbers against plain code, and clicked in a real JupyterLab."""
-
-import os
+"""Lesson 06's game: by calls, its numbers against plain code."""
 
 import pytest
 import torch
 import torch.nn.functional as F
 
-from tests.widgets.browser import run_cell, wait_for
 from vit_tutorial import data, interpret
 from vit_tutorial.play import blindfold
-
-CELLS = [
-    "from vit_tutorial.play import blindfold\ngame = blindfold.play()\ngame",
-    "print('read back:', game.slider.value, game.drawn, bool(game.pad.image.any()), game.read[6, 0].item())",
-]
 
 
 @pytest.fixture(scope="module")
@@ -60,57 +52,3 @@ def test_blocks_digits_and_two_games_on_a_page():
     assert game.do("another digit").digit == 2 and "reads a 1" in game.said and other.digit == 4
     game.slider.value = 0
     assert "Before the first block, 7 of the 49" in game.said
-
-
-@pytest.mark.parametrize(
-    ("call", "said"),
-    [
-        (lambda game: game.take(10_000), "There is no digit 10000: 0 to 9999."),
-        (lambda game: game.take("one"), "There is no digit 'one': 0 to 9999."),
-        (lambda game: game.after(7), "There is no block 7: 0, before the first, to 6."),
-        (lambda game: game.draw(torch.zeros(28, 28)), "A digit is a tensor of uint8, (1, 28, 28), in which 0"),
-        (lambda game: game.draw("seven"), "A digit is a tensor of uint8, (1, 28, 28), in which 0"),
-        (lambda game: game.do("jump"), "There is no button 'jump': another digit, show the par."),
-    ],
-)
-def test_a_wrong_call_is_one_sentence_and_changes_nothing(call, said):
-    game = blindfold.play()
-    assert call(game).said.startswith(said) and game.digit == 1 and game.slider.value == 1 and game.best == 0
-    assert blindfold.play(-1).said == "There is no digit -1: 0 to 9999."
-
-
-def test_without_a_browser_it_is_a_picture_with_words():
-    bundle, metadata = blindfold.play()._repr_mimebundle_()
-    assert bundle["text/plain"] == metadata["image/png"]["alt"] and "37 of the 49" in bundle["text/plain"]
-    assert "Par is 45" in bundle["text/plain"] and bundle["image/png"]
-    assert bundle["application/vnd.jupyter.widget-view+json"]["model_id"]
-
-
-def test_it_is_drawn_with_the_mouse_and_slid_with_keys(page):
-    run_cell(page, 0)
-    said = "words => [...document.querySelectorAll('.jp-OutputArea p')].some(p => p.textContent.includes(words))"
-    page.wait_for_function(said, arg="After block 1, 37 of the 49")
-    canvas = page.locator(".digit-pad canvas").first
-    area = canvas.bounding_box()
-    places = [(area["x"] + x * area["width"], area["y"] + y * area["height"])
-              for x, y in ((0.25, 0.2), (0.75, 0.2), (0.45, 0.85))]  # fmt: skip
-    page.mouse.move(*places[0])
-    page.mouse.down()
-    for place in places[1:]:
-        page.mouse.move(*place, steps=12)
-    page.mouse.up()
-    page.wait_for_function(said, arg="The class token reads a 7")
-    page.locator(".widget-slider .noUi-handle, .ui-slider-handle").first.focus()
-    for _ in range(5):
-        page.keyboard.press("ArrowRight")
-    page.wait_for_function(said, arg="After block 6,")
-    wait_for(lambda: "read back: 6 True True 7" in run_cell(page, 1).inner_text())
-    page.get_by_role("button", name="show the par").click()
-    page.wait_for_function(said, arg="The class token reads a 3, 90% sure. After block 6, 45 of the 49")
-    if folder := os.environ.get("PLAY_SCREENSHOT"):
-        page.screenshot(path=folder)
-    page.get_by_role("button", name="Clear").click()
-    page.wait_for_function(said, arg="Draw a digit.")
-    page.wait_for_function(
-        "![...document.querySelectorAll('.jp-OutputArea p')].some(p => p.textContent.includes('reads a 3'))"
-    )

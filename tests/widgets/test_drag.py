@@ -1,17 +1,8 @@
-"""Lesson 15's game: by calls, its rounds against plain code, and dragged in a real JupyterLab."""
+"""Lesson 15's game: by calls, its rounds against plain code."""
 
 import math
-import os
 
-import pytest
-
-from tests.widgets.browser import run_cell, wait_for
 from vit_tutorial.play import drag
-
-CELLS = [
-    "from vit_tutorial.play import drag\ngame = drag.play()\ngame",
-    "print('read back:', game.query, game.chosen, game.round)",
-]
 
 
 def brightest(side, positions, query):
@@ -71,53 +62,3 @@ def test_in_a_round_a_second_click_undoes_and_the_map_is_covered_until_it_is_unc
     assert (game.round, game.off, game.drags) == (0, [], True)
     other = drag.play()
     assert other.query == (4, 1) and other.round == 0, "two games on a page are two"
-
-
-@pytest.mark.parametrize(
-    ("calls", "said"),
-    [
-        (lambda game: game.click(36), "There is no patch 36: they are numbered from 0 to 35."),
-        (lambda game: game.choose(side=7), "There is no side 7: 6, 12, 18, 24."),
-        (lambda game: game.do("jump"), "There is no button 'jump': next round, uncover, move freely."),
-        (lambda game: game.do("uncover"), "Click a patch of a covered map first."),
-        (lambda game: game.do("next round").do("uncover"), "Click a patch of a covered map first."),
-        (lambda game: game.do("next round").choose(side=6), "A round has its own grid. Press move freely first."),
-        (
-            lambda game: game.do("next round").do("next round"),
-            "This round's map is still covered: click a patch, then uncover.",
-        ),
-    ],
-)
-def test_a_wrong_call_is_one_sentence(calls, said):
-    assert calls(drag.play()).said == said
-
-
-def test_without_a_browser_it_is_a_picture_with_words():
-    bundle, metadata = drag.play().choose(side=24)._repr_mimebundle_()
-    assert bundle["text/plain"] == metadata["image/png"]["alt"] and "par is 2" in bundle["text/plain"]
-    assert bundle["image/png"]
-
-
-def test_it_is_dragged_cut_finer_and_played(page):
-    run_cell(page, 0)
-    board = page.locator(".patch-board")
-    board.wait_for()
-    patches = board.locator(".grid button")
-    assert patches.count() == 36
-    patches.nth(25).hover()
-    page.mouse.down()
-    for n in (26, 20, 21):
-        patches.nth(n).hover()
-    page.mouse.up()
-    wait_for(lambda: "read back: (3, 3) [] 0" in run_cell(page, 1).inner_text())
-    board.get_by_role("button", name="12", exact=True).click()
-    wait_for(lambda: patches.count() == 144 and "12 × 12, box" in board.locator("p").inner_text())
-    board.get_by_role("button", name="next round").click()
-    wait_for(lambda: "Round 1 of 5" in board.locator("p").inner_text())
-    patches.nth(79).click()
-    wait_for(lambda: patches.nth(79).get_attribute("aria-pressed") == "true")
-    board.get_by_role("button", name="uncover").click()
-    wait_for(lambda: "You are 0 steps off" in board.locator("p").inner_text())
-    assert "in all: 0" in board.locator("pre").inner_text()
-    if folder := os.environ.get("PLAY_SCREENSHOT"):
-        page.screenshot(path=folder)

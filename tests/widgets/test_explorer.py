@@ -1,66 +1,99 @@
-"""The explorer in a real JupyterLab in a real browser: hover, keys, sliders, and what Python reads back."""
+"""The explorer without a browser: what it sends, what it shows where no widget runs, what it refuses."""
 
-import os
+import base64
+import json
+import math
+from io import BytesIO
 
-from tests.widgets.browser import run_cell, wait_for
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from traitlets import TraitError
 
-CELLS = [
-    "from vit_tutorial import data, weights\n"
-    "from vit_tutorial.interpret import token_features\n"
-    "from vit_tutorial.widgets import explore_block\n"
-    'model = weights.load(data.path("vit_mnist.safetensors"))\n'
-    'images = data.normalise(data.mnist("test")[0][:1])\n'
-    "attention, tokens = model.encoder.blocks[0].attention, token_features(model, images)[0, 0, 1:]\n"
-    'explorer = explore_block(attention, tokens, images[0], (7, 7), "A seven")\n'
-    "explorer",
-    'import numpy\nrow = numpy.frombuffer(explorer.row, "f4")\nbest = int(row.argmax())\n'
-    'print("read back:", explorer.patch, explorer.head,\n'
-    '      f"| row {best // 7}, column {best % 7}: {100 * float(row[best]):.1f} %")',
-    'explorer.patch, explorer.head = 48, 2\nprint("set", explorer.patch)',
-    "explorer.head = 5",
-]
+from tests.border import INSIDE
+from vit_tutorial import heatmaps
+from vit_tutorial.widgets import AttentionExplorer
+
+GRIDS = [((4, 4), 3, 3), ((2, 3), 1, 2), ((2, 2), 1, 1)]  # rows and columns, channels, heads
 
 
-def says_what_python_says(page):
-    """The row that the page drew is the row that Python sent: the same heaviest patch, the same weight."""
-    spoken = run_cell(page, 1).inner_text().split("| ")[1].strip()
-    heard = "spoken => document.querySelector('.attention-explorer p').textContent.includes('most at ' + spoken)"
-    page.wait_for_function(heard, arg=spoken)
+def explore(grid, channels, heads, title="A test"):
+    """An explorer, and its maps, (heads, N, N)."""
+    many = grid[0] * grid[1]
+    maps, image = torch.randn(heads, many, many).softmax(-1), torch.randn(channels, 4 * grid[0], 4 * grid[1])
+    return AttentionExplorer(image, grid, heads, lambda head, patch: maps[head - 1, patch], title), maps
 
 
-def test_hover_keys_sliders_and_read_back(page):
-    run_cell(page, 0)
-    picture = page.locator(".attention-explorer canvas")
-    picture.wait_for()
-    says = page.locator(".attention-explorer p")
-    page.wait_for_function("document.querySelector('.attention-explorer p').textContent.includes('row 0, column 0')")
-    before = picture.evaluate("c => c.toDataURL()")
+def sent(explorer: AttentionExplorer) -> tuple[np.ndarray, np.ndarray]:
+    return np.frombuffer(explorer.row, "f4"), np.frombuffer(explorer.colours, "u1").reshape(-1, 4)
 
-    area = picture.bounding_box()
-    assert area["width"] == area["height"] == 448
-    page.mouse.move(area["x"] + 448 * 3.5 / 7, area["y"] + 448 * 2.5 / 7)  # row 2, column 3
-    page.wait_for_function("document.querySelector('.attention-explorer p').textContent.includes('row 2, column 3')")
-    wait_for(lambda: "read back: 17 1" in run_cell(page, 1).inner_text())
-    assert picture.evaluate("c => c.toDataURL()") != before
-    says_what_python_says(page)
 
-    picture.focus()
-    for key in ("ArrowRight", "ArrowDown", "ArrowLeft", "ArrowLeft"):
-        page.keyboard.press(key)
-    page.wait_for_function("document.querySelector('.attention-explorer p').textContent.includes('row 3, column 2')")
+@pytest.mark.parametrize(("grid", "channels", "heads"), GRIDS)
+def test_it_sends_the_row_of_the_map_and_the_colours_of_the_overlay(grid, channels, heads):
+    explorer, maps = explore(grid, channels, heads)
+    explorer.head, explorer.patch = heads, 3
+    row, colours = sent(explorer)
+    assert torch.equal(torch.tensor(row), maps[-1, 3]) and explorer.shown == 3
+    assert abs(colours / 255 - heatmaps.glow(maps[-1, 3].reshape(grid)).reshape(-1, 4)).max() < 0.003
+    for name, value in [("head", 0), ("head", heads + 1), ("head", 99), ("patch", -1), ("patch", 999)]:
+        with pytest.raises(ValueError, match=rf"{name}: expected \d to \d+, got {value}"):
+            setattr(explorer, name, value)
 
-    slider = page.locator(".attention-explorer input[name=head]")
-    slider.fill("4")
-    wait_for(lambda: "read back: 23 4" in run_cell(page, 1).inner_text())
-    assert page.locator(".attention-explorer output").all_inner_texts() == ["4 of 4"]
-    says_what_python_says(page)
 
-    assert "set 48" in run_cell(page, 2).inner_text()  # and the other way: Python moves the picture
-    page.wait_for_function("document.querySelector('.attention-explorer p').textContent.includes('row 6, column 6')")
-    assert slider.input_value() == "2" and "of its attention" in says.inner_text()
-    label = picture.get_attribute("aria-label")
-    assert label.startswith("A seven. The patch in row 6, column 6") and "Arrow keys" in label
-    assert "head: expected 1 to 4, got 5" in run_cell(page, 3).inner_text()
+@pytest.mark.parametrize("state", [{"patch": -1}, {"patch": 999}, {"head": 9}, {"head": 2, "patch": -1}])
+def test_what_a_page_sends_out_of_range_is_taken_back(state):
+    explorer, _ = explore(*GRIDS[0])
+    before = explorer.patch, explorer.head, explorer.shown, explorer.row
+    with pytest.raises(TraitError, match=r"(patch|head): expected \d+ to \d+, got"):
+        explorer.set_state(state)
+    assert (explorer.patch, explorer.head, explorer.shown, explorer.row) == before
+    explorer.head = 2
+    assert explorer.shown == 0
 
-    if folder := os.environ.get("EXPLORER_SCREENSHOT"):
-        page.screenshot(path=folder)
+
+@pytest.mark.parametrize(("grid", "channels", "heads"), GRIDS)
+def test_where_no_widget_runs_it_is_a_picture_with_words(grid, channels, heads):
+    explorer, _ = explore(grid, channels, heads)
+    open_before = plt.get_fignums()
+    bundle, metadata = explorer._repr_mimebundle_()
+    assert bundle["text/plain"] == metadata["image/png"]["alt"] == "A test: what patch 0 looks at in head 1."
+    assert "application/vnd.jupyter.widget-view+json" in bundle and json.dumps(metadata)
+    assert plt.get_fignums() == open_before  # or the notebook would show a second picture
+    still = Image.open(BytesIO(base64.b64decode(bundle["image/png"])))
+    live = Image.open(BytesIO(base64.b64decode(explorer.picture.split(",")[1])))
+    row = torch.tensor(sent(explorer)[0]).reshape(grid)
+    assert live.size == still.size == (explorer.width, explorer.height) and max(live.size) == 448
+    assert abs(np.asarray(still) / 255 - heatmaps.overlay(live, row, (0, 0))).max() < 0.005
+
+
+def test_rows_are_computed_when_asked_and_a_coarse_picture_is_enlarged_first():
+    asked = []
+    many = torch.rand(4096)
+    explorer = AttentionExplorer(torch.rand(3, 30, 45), (64, 64), 4, lambda *at: asked.append(at) or many, "The cat")
+    explorer.patch, explorer.head = 1000, 3
+    assert asked == [(1, 0), (1, 1000), (3, 1000)] and explorer._repr_mimebundle_()[0]["image/png"]
+
+
+def test_nonsense_is_not_shown():
+    explorer, maps = explore(*GRIDS[0])
+    image, row = torch.randn(3, 16, 16), lambda head, patch: maps[head - 1, patch]
+    for odd in (None, "text", image * math.nan, image[None], image[:2]):
+        with pytest.raises(INSIDE):
+            AttentionExplorer(odd, (4, 4), 3, row, "t")
+    for odd in (None, 16, (16,), (3, 3), (2.5, 6.4), "44", ()):
+        with pytest.raises((*INSIDE, TraitError)):
+            AttentionExplorer(image, odd, 3, row, "t")
+    values = {"title": (None, 3), "patch": ("0", 2.5), "head": (None, math.nan)}
+    for name, odd in ((name, odd) for name, several in values.items() for odd in several):
+        with pytest.raises(TraitError, match=name):
+            setattr(explorer, name, odd)
+
+
+@pytest.mark.parametrize("row", [torch.full((4,), math.nan), -torch.rand(4)])
+def test_what_would_light_up_nothing_is_refused(row):
+    with pytest.raises(ValueError, match="weights: expected finite"):
+        AttentionExplorer(torch.rand(1, 8, 8), (2, 2), 1, lambda head, patch: row, "t")
+    with pytest.raises(ValueError, match="image"):
+        AttentionExplorer(torch.full((1, 8, 8), math.nan), (2, 2), 1, lambda head, patch: row.abs(), "t")

@@ -10,11 +10,11 @@ from tools.colab import BARE
 
 WIDGETS = """\
 from vit_tutorial import data, weights
-from vit_tutorial.interpret import token_features
-from vit_tutorial.widgets import draw_digit, explore_block
+from vit_tutorial.interpret import attention_maps
+from vit_tutorial.widgets import AttentionExplorer, draw_digit
 model = weights.load(data.path("vit_mnist.safetensors"))
 digits = data.normalise(data.mnist("test")[0][:1])
-attention, tokens = model.encoder.blocks[0].attention, token_features(model, digits)[0, 0, 1:]
+maps = attention_maps(model, digits)[0, 0, :, 1:, 1:]
 print("carried" if "vit-tutorial-" in data.__file__ else data.__file__)"""
 
 
@@ -22,7 +22,7 @@ def one_file():
     """The cells that lesson 00 as one file begins with, in a kernel that knows of no package; then its widgets."""
     code = [cell for cell in standalone(read(*chosen(["00"]))).cells if cell.cell_type == "code"]
     sources = [WIDGETS, "pad = draw_digit(model)\npad", 'print("seen", int(pad.image.count_nonzero()) > 0)']
-    sources.append('explore_block(attention, tokens, digits[0], (7, 7), "A seven")')
+    sources.append('AttentionExplorer(digits[0], (7, 7), 4, lambda head, patch: maps[head - 1, patch], "A seven")')
     bare, *widgets = map(nbformat.v4.new_code_cell, [BARE, *sources])
     packed = [cell for cell in code if cell.source.startswith("PACKED ")]
     return nbformat.v4.new_notebook(cells=[bare, *packed, code[len(packed)], *widgets])

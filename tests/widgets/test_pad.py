@@ -1,17 +1,13 @@
-"""The pad: MNIST's framing, what the model answers, and mouse, keys and buttons in a real browser."""
+"""The pad: MNIST's framing, and what the model answers."""
 
 import math
-import os
 
 import pytest
 import torch
 from traitlets import TraitError
 
-from tests.widgets.browser import run_cell, wait_for
 from vit_tutorial import ViT, ViTConfig, data, interpret, weights
-from vit_tutorial.widgets import DigitPad, draw_digit, frame_digit
-
-SIDE = DigitPad.side.default_value
+from vit_tutorial.widgets import draw_digit, frame_digit
 
 
 @pytest.fixture(scope="module")
@@ -81,52 +77,3 @@ def test_any_model_of_ten_digits_will_do_and_no_other(pool):
     assert model.training
     with pytest.raises(ValueError, match="model: expected one that reads ten digits of 1x28x28, got 3 classes"):
         draw_digit(ViT(ViTConfig(**sizes, num_classes=3, mlp_dim=8)))
-
-
-CELLS = [
-    "from vit_tutorial import data, weights\n"
-    "from vit_tutorial.widgets import draw_digit\n"
-    'pad = draw_digit(weights.load(data.path("vit_mnist.safetensors")), data.mnist("test")[0][4])\n'
-    "pad",
-    'print("read back:", int(pad.probabilities.argmax()), tuple(pad.image.shape), int(pad.image.any()))',
-]
-
-
-def test_drawing_by_mouse_and_by_keys(page):
-    run_cell(page, 0)
-    canvas = page.locator(".digit-pad canvas").first
-    canvas.wait_for()
-
-    def reads(words):
-        says = "words => document.querySelector('.digit-pad + p').textContent.includes(words)"
-        page.wait_for_function(says, arg=words)
-
-    reads("The model reads a 4")
-    area = canvas.bounding_box()
-    assert area["width"] == area["height"] == 2.5 * SIDE
-
-    def stroke(*points):
-        places = [(area["x"] + x * area["width"], area["y"] + y * area["height"]) for x, y in points]
-        page.mouse.move(*places[0])
-        page.mouse.down()
-        for place in places[1:]:
-            page.mouse.move(*place, steps=12)
-        page.mouse.up()
-
-    stroke((0.25, 0.2), (0.75, 0.2), (0.45, 0.85))  # the example goes with the first stroke
-    reads("The model reads a 7")
-    wait_for(lambda: "read back: 7 (1, 28, 28) 1" in run_cell(page, 1).inner_text())
-    if folder := os.environ.get("PAD_SCREENSHOT"):
-        page.screenshot(path=folder)
-
-    page.get_by_role("button", name="Clear").click()
-    reads("Draw a digit.")
-    canvas.focus()
-    for key in ["ArrowUp"] * 8 + [" "] + ["ArrowDown"] * 16 + [" "]:  # a stroke straight down
-        page.keyboard.press(key)
-    reads("The model reads a 1")
-    wait_for(lambda: "read back: 1" in run_cell(page, 1).inner_text())
-    canvas.focus()
-    page.keyboard.press("Delete")
-    reads("Draw a digit.")
-    assert page.locator(".digit-pad [aria-label]").count() >= 2

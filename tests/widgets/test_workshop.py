@@ -1,18 +1,11 @@
-"""Lesson 05's game: by calls, its blocks against the lesson's, and clicked in a real JupyterLab."""
-
-import os
+"""Lesson 05's game: by calls, its blocks against the lesson's."""
 
 import pytest
 import torch
 
-from tests.widgets.browser import run_cell
 from vit_tutorial import EncoderBlock, data
 from vit_tutorial.play import workshop
 
-CELLS = [
-    "from vit_tutorial.play import workshop\nworkshop.STEPS, game = 2, workshop.play()\ngame",
-    "print('read back:', game.recipe, [*game.board])",
-]
 POST = "attention + stream-norm MLP + stream-norm"
 
 
@@ -66,44 +59,3 @@ def test_a_win_tells_the_par_and_a_second_one_the_fewest(monkeypatch):
     assert game.said.endswith("255 of 275 sums with 6 parts. That's enough! Your fewest parts: 6.")
     assert game.train("norm attention MLP + +").said.endswith("Your fewest parts: 5. Par is 3.")
     assert game.train(workshop.VIT).said.endswith("Your fewest parts: 5. Par is 3.")
-
-
-@pytest.mark.parametrize(
-    ("call", "said"),
-    [
-        (lambda game: game.add("gamma"), "There is no part 'gamma': norm, attention, MLP, +, stream-norm."),
-        (lambda game: game.add(*["norm"] * 11), "A block has at most 10 parts."),
-        (lambda game: game.do("jump"), "There is no button 'jump': undo, train, again."),
-        (lambda game: game.do("train"), "A block has 1 to 10 of these parts: norm, attention, MLP, +, stream-norm."),
-        (lambda game: game.train("nrm +"), "A block has 1 to 10 of these parts: norm, attention, MLP, +, stream-norm."),
-        (lambda game: game.train(3), "A block has 1 to 10 of these parts: norm, attention, MLP, +, stream-norm."),
-    ],
-)
-def test_a_wrong_call_is_one_sentence_and_changes_nothing(call, said):
-    game = workshop.play()
-    assert call(game).said == said and game.recipe == [] and game.board == {}
-
-
-def test_without_a_browser_it_is_a_picture_with_words():
-    bundle, metadata = workshop.play().add("norm")._repr_mimebundle_()
-    assert bundle["text/plain"] == metadata["image/png"]["alt"] and "ViT's learns 268 with six." in bundle["text/plain"]
-    assert bundle["image/png"] and bundle["application/vnd.jupyter.widget-view+json"]["model_id"]
-
-
-def test_it_is_played_with_mouse_and_keys(page):
-    run_cell(page, 0)
-    said = "[...document.querySelectorAll('.jp-OutputArea p')].some(p => p.textContent.includes('WORDS'))"
-    page.wait_for_function(said.replace("WORDS", "as few parts as you can"))
-    for part in ("norm", "attention", "+"):
-        page.get_by_role("button", name=part, exact=True).click()
-    page.wait_for_function(said.replace("WORDS", "Your block: norm attention +."))
-    page.get_by_role("button", name="MLP", exact=True).focus()
-    page.keyboard.press("Enter")
-    page.wait_for_function(said.replace("WORDS", "Your block: norm attention + MLP."))
-    page.get_by_role("button", name="undo", exact=True).click()
-    page.wait_for_function(said.replace("WORDS", "Your block: norm attention +."))
-    page.get_by_role("button", name="train", exact=True).click()
-    page.wait_for_function(said.replace("WORDS", "of 275 sums with 3 parts. The goal is 240."))
-    assert "read back: ['norm', 'attention', '+'] ['norm attention +']" in run_cell(page, 1).inner_text()
-    if folder := os.environ.get("PLAY_SCREENSHOT"):
-        page.screenshot(path=folder)

@@ -8,7 +8,8 @@ from .. import data, weights
 from ..evaluate import predict
 from ..interpret import attention_maps, hide, rollout
 from ..patchify import patchify
-from .patches import PatchBoard
+from .panel import check_seed
+from .patches import PatchBoard, league
 
 GRID, PATCH, SHOW = (7, 7), 4, "show the maps"
 FILLERS = ["black", "mean", "white"]
@@ -61,7 +62,7 @@ class BeatTheMap(PatchBoard):
         self.seed, self.best, self.maps = seed, {}, False  # your fewest patches, by filler and digit
         self.pars = data.result("beat_the_map")["fewest"].get(str(seed), {})
         choices, start = {"digit": [*range(10)], "filler": FILLERS}, {"digit": 4, "filler": "black"}
-        super().__init__(GRID, choices, start, ["undo", SHOW])
+        super().__init__(GRID, choices, start, {"undo": self.undo, SHOW: self.show_maps})
         self.show()
 
     def show(self) -> None:
@@ -83,29 +84,23 @@ class BeatTheMap(PatchBoard):
         else:
             self.best[filler, digit] = min(len(self.chosen), self.best.get((filler, digit), 49))
             self.said = f"{said}now the model sees {a(first)}!"
-        self.table = self.league(filler, digit)
+        self.table = self.counts(filler, digit)
 
-    def league(self, filler: str, digit: int) -> str:
+    def counts(self, filler: str, digit: int) -> str:
         """Your fewest, the par, and the maps' once they were asked for, on the digits that you have won."""
         won = sorted({n for other, n in self.best if other == filler} | ({digit} if self.maps else set()))
         lines = {"you": [self.best.get((filler, n)) for n in won]}
         lines["par"] = [self.pars.get(filler, {}).get(str(n)) for n in won]
         for name in needed(self.seed, digit, filler) if self.maps else ():
             lines[name] = [needed(self.seed, n, filler)[name] for n in won]
-        rows = [f"{'hidden with ' + filler:16}" + "".join(f"{n:>4}" for n in won)]
-        rows += [f"{name:16}" + "".join(f"{n or '–':>4}" for n in counts) for name, counts in lines.items()]
-        return "\n".join(rows) if won else ""
+        return league(f"hidden with {filler}", won, lines)
 
-    def do(self, action: str) -> PatchBoard:
-        super().do(action)
-        if action == SHOW:
-            self.maps = True
-            self.show()
-        return self
+    def show_maps(self) -> None:
+        self.maps = True
+        self.show()
 
 
 def play(seed: int = 0) -> BeatTheMap:
     """A game with ten digits, one of each kind; a `seed` up to 19 takes others, the same on every machine."""
-    if type(seed) is not int or not 0 <= seed < 20:
-        raise ValueError(f"seed: expected an int from 0 to 19, got {seed!r}")
+    check_seed(seed, 20)
     return BeatTheMap(seed)

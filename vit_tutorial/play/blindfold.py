@@ -9,12 +9,10 @@ from torch import Tensor, nn
 
 from .. import data, plots, weights
 from ..interpret import token_features
-from ..widgets.pad import DigitPad, check_digit
 from .beat_the_map import a
-from .panel import Panel, buttons
+from .panel import PadPanel, wrapped
 
 FITTED, SURE = slice(9000, 10_000), 0.9  # the test digits of the probes; how sure the head has to be
-MOVES = ["another digit", "show the par"]
 
 
 def with_one(tokens: Tensor) -> Tensor:
@@ -45,7 +43,7 @@ def material() -> tuple[nn.Module, Tensor]:
     return model, torch.stack(found)
 
 
-class Blindfold(Panel):
+class Blindfold(PadPanel):
     """Draw a digit that the head is sure of, and of which as many patches as possible read something else.
 
     `best` is the most so far. All that can be clicked can be called, and each call returns the game:
@@ -53,15 +51,14 @@ class Blindfold(Panel):
     """
 
     def __init__(self, digit: int):
-        self.model, self.probes = material()
+        model, self.probes = material()
         self.par, self.best = data.result("blindfold"), 0
         self.slider = ipywidgets.IntSlider(1, 0, 6, description="blocks")
         self.slider.observe(lambda change: self.show(), "value")
-        self.paper, wrap = ipywidgets.Box(), {"flex_flow": "row wrap"}
-        super().__init__(ipywidgets.HBox([self.slider, buttons(MOVES, self.do)], layout=wrap))
+        moves = {"another digit": lambda: self.take((self.digit + 1) % FITTED.start)}
+        super().__init__(model, moves=moves | {"show the par": lambda: self.take(self.par["digit"])})
         self.screen.layout.width = "400px"
-        self.children = [*self.children[:-1], ipywidgets.HBox([self.paper, self.screen], layout=wrap)]
-        self.digit = 0
+        self.children = [self.sentence, self.slider, self.children[2], wrapped([self.paper, self.screen])]
         self.take(0).take(digit)  # a wrong digit begins at the first, and is said
 
     def take(self, digit: int) -> "Blindfold":
@@ -69,16 +66,9 @@ class Blindfold(Panel):
         raw, _ = data.mnist("test")
         if digit not in range(len(raw)):
             return self.tell(f"There is no digit {digit!r}: 0 to {len(raw) - 1}.")
-        self.digit = digit
-        return self.put(raw[digit], drawn=False)
-
-    def draw(self, image: Tensor) -> "Blindfold":
-        """What the mouse does: a (1, 28, 28) of uint8, 0 is paper and 255 ink."""
-        try:
-            check_digit(image)
-        except (ValueError, AttributeError):
-            return self.tell("A digit is a tensor of uint8, (1, 28, 28), in which 0 is paper and 255 ink.")
-        return self.put(image, drawn=True)
+        self.digit, self.drawn = digit, False
+        self.put(raw[digit])
+        return self.show()
 
     def after(self, blocks: int) -> "Blindfold":
         """Let the probes read the tokens after so many blocks."""
@@ -87,21 +77,9 @@ class Blindfold(Panel):
         self.slider.value = blocks
         return self.show()
 
-    def do(self, move: str) -> "Blindfold":
-        """Press a button."""
-        if move not in MOVES:
-            return self.tell(f"There is no button {move!r}: {', '.join(MOVES)}.")
-        return self.take(self.par["digit"] if move == "show the par" else (self.digit + 1) % FITTED.start)
-
-    def put(self, image: Tensor, drawn: bool) -> "Blindfold":
-        self.pad, self.drawn = DigitPad(self.model, image[0]), drawn
-        self.pad.observe(self.stroke, "answered")
-        self.paper.children = [self.pad]
-        return self.show()
-
-    def stroke(self, change: dict) -> None:
+    def stroke(self) -> "Blindfold":
         self.drawn = True
-        self.show()
+        return self.show()
 
     def show(self) -> "Blindfold":
         blocks, image = self.slider.value, self.pad.image

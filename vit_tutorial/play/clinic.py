@@ -10,6 +10,7 @@ from torch import nn
 
 from .. import checks
 from ..encoder import MLP
+from .panel import check_seed
 from .places import PlaceBoard, coins
 
 MISTAKES = {  # in the order of lesson 14: the exercise whose solution is spoilt, and words of the check's sentence
@@ -81,6 +82,5 @@ class Clinic(PlaceBoard):
 
 def play(seed: int, tests: dict[str, tuple[int, Callable]]) -> Clinic:
     """A patient, the same for each `seed` on every machine; `tests` are lesson 14's, with their prices."""
-    if type(seed) is not int:
-        raise ValueError(f"seed: expected an int, got {seed!r}")
+    check_seed(seed)
     return Clinic(seed, tests)

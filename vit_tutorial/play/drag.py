@@ -16,7 +16,7 @@ LEARNED = (4, 1), (3, 3)  # on 6 x 6 patches the head looks from here to there: 
 ROUNDS = [(12, "box", (8, 3)), (12, "count", (8, 3)), (24, "box", (13, 6)), (18, "count", (10, 8))]
 ROUNDS += [(12, "box", (6, 11))]  # there, where the head looks is outside, and a fast hand has come round
 PAR, BLIND = 2, 28  # steps off in all: by the step alone, as far as the picture goes; and blindly
-NEXT, UNCOVER, FREE = ACTIONS = ["next round", "uncover", "move freely"]
+FREE = "move freely"
 
 
 def angles(of_box: Callable, side: int, positions: str) -> Tensor:
@@ -51,7 +51,8 @@ class Drag(PatchBoard):
         choices = {"side": [6, 12, 18, 24], "positions": ["box", "count"]}
         cat = np.asarray(data.photo("cat").convert("L").resize((PIXELS, PIXELS))) / 255
         self.cat = torch.tensor(cat, dtype=torch.float32).expand(3, -1, -1)
-        super().__init__((6, 6), choices, {"side": 6, "positions": "box"}, ACTIONS)
+        moves = {"next round": self.next_round, "uncover": self.uncover, FREE: self.move_freely}
+        super().__init__((6, 6), choices, {"side": 6, "positions": "box"}, moves)
         self.pixels, self.drags = 432, True
         self.show()
 
@@ -103,27 +104,29 @@ class Drag(PatchBoard):
             return self
         return super().choose(**values)
 
-    def do(self, action: str) -> PatchBoard:
-        if action == UNCOVER and not (self.covered and self.chosen):
-            self.said = "Click a patch of a covered map first."
-        elif action == NEXT and self.covered:
+    def next_round(self) -> None:
+        if self.covered:
             self.said = "This round's map is still covered: click a patch, then uncover."
-        elif action == NEXT and self.round == len(ROUNDS):
+        elif self.round == len(ROUNDS):
             self.said = f"All five rounds are played: {sum(self.off)} steps off in all. Press {FREE} to begin again."
-        elif action == UNCOVER:
-            call, best = divmod(self.chosen[0], self.rows), scores(self.of_box, *ROUNDS[self.round - 1]).argmax()
-            row, column = divmod(best.item(), self.rows)
-            self.off = [*self.off, max(abs(call[0] - row), abs(call[1] - column))]  # as a chess king walks
-            self.show()
-        elif action in (NEXT, FREE):
-            self.off, self.round = ([], 0) if action == FREE else (self.off, self.round + 1)
-            if self.round:
-                self.picked = dict(zip(self.picked, ROUNDS[self.round - 1], strict=False))
-            self.chosen, self.drags = [], not self.round
-            self.show()
         else:
-            super().do(action)
-        return self
+            self.round += 1
+            self.picked = dict(zip(self.picked, ROUNDS[self.round - 1], strict=False))
+            self.drags = False
+            self.clear()
+
+    def uncover(self) -> None:
+        if not (self.covered and self.chosen):
+            self.said = "Click a patch of a covered map first."
+            return
+        call, best = divmod(self.chosen[0], self.rows), scores(self.of_box, *ROUNDS[self.round - 1]).argmax()
+        row, column = divmod(best.item(), self.rows)
+        self.off = [*self.off, max(abs(call[0] - row), abs(call[1] - column))]  # as a chess king walks
+        self.show()
+
+    def move_freely(self) -> None:
+        self.off, self.round, self.drags = [], 0, True
+        self.clear()
 
 
 def play(of_box: Callable = rope_angles) -> Drag:

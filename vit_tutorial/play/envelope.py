@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-import ipywidgets
 import torch
 import torch.nn.functional as F
 from einops import rearrange
@@ -14,14 +13,14 @@ from .. import data, plots
 from ..evaluate import predict
 from ..train import parameter_groups, schedule, shift
 from ..vit import ViT, ViTConfig
-from .panel import Panel, buttons
+from .panel import FieldPanel
 
 CONFIG = ViTConfig(28, 7, 1, 10, embed_dim=64, depth=2, num_heads=4, mlp_dim=128)
 MOST, STEPS, BOARD = 20, 200, 50
 FIELDS = {  # what can be set, and to what
     "rate": [1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1],
     "shift": [0, 1, 2, 3, 4],
-    "smoothing": [0.0, 0.1, 0.2, 0.3, 0.4, 0.5],
+    "smoothing": [0, 0.1, 0.2, 0.3, 0.4, 0.5],
 }
 
 
@@ -59,7 +58,7 @@ def ends(axis: Axes, board: list[float], sealed: list[float], title: str) -> Non
     axis.set_xticks([0, 1], ["50 validation\ndigits", "2,000 digits in\nthe envelope"])
 
 
-class Envelope(Panel):
+class Envelope(FieldPanel):
     """Choose rate, shift and smoothing, train, and watch the board; at the end open the envelope, once.
 
     All that can be clicked can be called, and each call returns the game: `game.train(rate=3e-3, shift=1)`,
@@ -74,16 +73,9 @@ class Envelope(Panel):
         self.sealed = tuple(part[::5] for part in data.mnist("test"))
         self.machine = data.result("envelope")  # experiments/08_envelope.py
         self.step, self.seed, self.tries, self.opened = step, seed, [], []
-        self.fields = {name: self.field(name, values) for name, values in FIELDS.items()}
-        self.moves = {"train": self.train, "open the envelope": self.reveal}
-        super().__init__(ipywidgets.HBox([*self.fields.values()]), buttons([*self.moves], self.do))
+        start = {"rate": 1e-3, "shift": 2, "smoothing": 0.1}
+        super().__init__(FIELDS, start, {"train": self.train, "open the envelope": self.reveal}, {})
         self.tell(f"{self.task()} {MOST} tries are left.", self.draw(None))
-
-    def field(self, name: str, values: list[float]) -> ipywidgets.Dropdown:
-        options = [(f"{value:g}", value) for value in values]
-        start = {"rate": 1e-3, "shift": 2, "smoothing": 0.1}[name]
-        style, layout = {"description_width": "initial"}, {"width": "170px"}
-        return ipywidgets.Dropdown(options=options, value=start, description=name, style=style, layout=layout)
 
     def task(self) -> str:
         return f"Train the model that reads the most digits in the envelope. To beat: {self.beat():.1f} %."
@@ -92,25 +84,15 @@ class Envelope(Panel):
         """What the machine's leader reads in the envelope."""
         return self.machine["sealed"][self.machine["board"].index(max(self.machine["board"]))]
 
-    def do(self, move: str) -> "Envelope":
-        """Press a button."""
-        if move not in self.moves:
-            return self.tell(f"There is no button {move!r}: {', '.join(self.moves)}.")
-        return self.moves[move]()
-
     def train(self, **how: float) -> "Envelope":
         """One try, with what the fields say or with `rate`, `shift`, `smoothing`."""
-        for name, value in how.items():
-            if name not in FIELDS:
-                return self.tell(f"There is no field {name!r}: {', '.join(FIELDS)}.")
-            if value not in FIELDS[name]:
-                return self.tell(f"There is no {name} {value!r}: {', '.join(f'{x:g}' for x in FIELDS[name])}.")
+        if wrong := self.wrong(how):
+            return self.tell(wrong)
         if self.opened or len(self.tries) == MOST:
             said = "The envelope is open, and it opens once." if self.opened else f"All {MOST} tries are made."
             return self.tell(f"{said} No more tries.")
-        for name, value in how.items():
-            self.fields[name].value = value
-        how = {name: field.value for name, field in self.fields.items()}
+        self.fill(how)
+        how = self.chosen()
         with torch.random.fork_rng(devices=[]):
             model = self.learn(**how)
         self.tries.append(Try(how, model, read(model, *self.few)))

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from torch import Tensor
 
 from .. import plots
-from .panel import Panel, buttons
+from .panel import Panel, no_such
 
 NAMES, FEATURES = ["left eye", "right eye", "nose", "wall"], ["eye", "nose", "left", "right"]
 FACE = torch.tensor([[1.0, 0, 1, 0], [1, 0, 0, 1], [0, 1, 0, 0], [0, 0, 0, 0]])  # (N, D), the lesson's four tokens
@@ -72,10 +72,10 @@ class Golf(Panel):
 
     def __init__(self, hole: int):
         self.card, self.numbers = {}, {}  # fewest strokes, by hole; buttons, by head, row and column
-        self.moves = {"undo": self.undo, "add a head": self.add_head, "it can't be done": self.give_up}
-        self.moves |= {"again": lambda: self.tee(self.hole), "next hole": lambda: self.tee(self.hole % 7 + 1)}
+        moves = {"undo": self.undo, "add a head": self.add_head, "it can't be done": self.give_up}
+        moves |= {"again": lambda: self.tee(self.hole), "next hole": lambda: self.tee(self.hole % 7 + 1)}
         self.fields = ipywidgets.HBox(layout={"flex_flow": "row wrap"})
-        super().__init__(self.fields, buttons([*self.moves], self.do))
+        super().__init__(self.fields, moves=moves)
         self.tee(1).tee(hole)  # a wrong hole begins at the first, and is said
 
     def tee(self, hole: int) -> "Golf":
@@ -89,7 +89,7 @@ class Golf(Panel):
         """Set one number of W_q to 2, -2 or 0: how much being one thing makes a token look for another."""
         for feature in (being, looks_for):
             if feature not in FEATURES:
-                return self.tell(f"There is no feature {feature!r}: {', '.join(FEATURES)}.")
+                return self.tell(no_such("feature", feature, FEATURES))
         if number not in COLOURS or head not in range(1, len(self.W) + 1):
             heads = "1 alone" if len(self.W) == 1 else "1 and 2"
             return self.tell(f"A number is 2, -2 or 0, in head {heads}: not {number!r} in head {head!r}.")
@@ -97,12 +97,6 @@ class Golf(Panel):
         W[head - 1, FEATURES.index(being), FEATURES.index(looks_for)] = number
         self.past.append(self.W)
         return self.show(W)
-
-    def do(self, move: str) -> "Golf":
-        """Press a button."""
-        if move not in self.moves:
-            return self.tell(f"There is no button {move!r}: {', '.join(self.moves)}.")
-        return self.moves[move]()
 
     def undo(self) -> "Golf":
         return self.show(self.past.pop() if self.past else self.W)

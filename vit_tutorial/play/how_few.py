@@ -8,7 +8,8 @@ from torch import Tensor
 from .. import data, interpret
 from ..patchify import patchify
 from .beat_the_map import GRID, PATCH, a, material
-from .patches import PatchBoard
+from .panel import check_seed
+from .patches import PatchBoard, league
 
 GOAL, EMPTY = 0.9, "empty the table"
 DIGITS = [0, 2, 3, 4, 5, 6, 7, 8, 9]  # with nobody at the table the model says 1 already
@@ -37,7 +38,7 @@ class HowFew(PatchBoard):
     def __init__(self, seed: int):
         self.seed, self.best = seed, {}  # your fewest patches, by digit
         self.pars = data.result("how_few")["seeds"].get(str(seed), {})
-        super().__init__(GRID, {"digit": DIGITS}, {"digit": 5}, ["undo", EMPTY])
+        super().__init__(GRID, {"digit": DIGITS}, {"digit": 5}, {"undo": self.undo, EMPTY: self.clear})
         self.show()
 
     def show(self) -> None:
@@ -57,7 +58,11 @@ class HowFew(PatchBoard):
             self.said += f"Make it more than {GOAL:.0%} sure of the {digit}."
             par = self.pars.get(str(digit))
             self.said += f" The machine needed {par['machine']}." if par else ""
-        self.table = self.league()
+        won = sorted(self.best)
+        lines = {"you": [self.best[n] for n in won]}
+        for label, name in (("machine", "machine"), ("the least", "all sets")):
+            lines[label] = [self.pars.get(str(n), {}).get(name) for n in won]
+        self.table = league("fewest for a", won, lines)
 
     def table_seen(self, image: Tensor) -> Tensor:
         """The digit in full contrast where its patches are invited, and faint where they aren't: (1, 28, 28)."""
@@ -67,26 +72,8 @@ class HowFew(PatchBoard):
         ink = (image - image.min()) / (image.max() - image.min())
         return here * ink + (1 - here) * (0.62 + 0.25 * ink)
 
-    def league(self) -> str:
-        """Your fewest, the machine's and the fewest of all sets that there are, on the digits that you have won."""
-        won = sorted(self.best)
-        lines = {"you": [self.best[n] for n in won]}
-        for label, name in (("machine", "machine"), ("the least", "all sets")):
-            lines[label] = [self.pars.get(str(n), {}).get(name, "–") for n in won]
-        rows = [f"{'fewest for a':14}" + "".join(f"{n:>4}" for n in won)]
-        rows += [f"{name:14}" + "".join(f"{n:>4}" for n in counts) for name, counts in lines.items()]
-        return "\n".join(rows) if won else ""
-
-    def do(self, action: str) -> PatchBoard:
-        super().do(action)
-        if action == EMPTY:
-            self.chosen = []
-            self.show()
-        return self
-
 
 def play(seed: int = 0) -> HowFew:
     """A game with nine digits, one of each kind but the 1; a `seed` up to 19 takes others, the same everywhere."""
-    if type(seed) is not int or not 0 <= seed < 20:
-        raise ValueError(f"seed: expected an int from 0 to 19, got {seed!r}")
+    check_seed(seed, 20)
     return HowFew(seed)

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from .. import data, weights
 from ..evaluate import predict
+from .panel import check_seed
 from .places import PlaceBoard
 
 IN_A_BLOCK = {"norm1": "norm1", "attention": "attention", "norm2": "norm2", "MLP": "mlp"}
@@ -97,6 +98,5 @@ class Hunt(PlaceBoard):
 
 def play(seed: int, compare: Callable) -> Hunt:
     """A hunt, the same for each `seed` on every machine; `compare` is lesson 07's, and does the looking."""
-    if type(seed) is not int:
-        raise ValueError(f"seed: expected an int, got {seed!r}")
+    check_seed(seed)
     return Hunt(seed, compare)

@@ -11,6 +11,7 @@ from torch import Tensor
 from .. import data, plots, weights
 from ..evaluate import predict
 from ..patchify import patchify, unpatchify
+from .panel import check_seed
 from .patches import PatchBoard
 
 SIZES = {"3×3": 1, "5×5": 2, "7×7": 3}  # how far from the middle patch the shuffled ones are
@@ -67,6 +68,11 @@ def table_moves() -> dict[int, tuple[int, ...]]:
     return {row["step"]: tuple(torch.tensor(row["match"]).argsort().tolist()) for row in runs}
 
 
+def place_of(patch: int) -> int:
+    """Where in its digit a patch of the board lies."""
+    return patch // 21 % 7 * 7 + patch % 21 % 7
+
+
 class Jigsaw(PatchBoard):
     """Click two patches, and they swap places in all digits. The model should read 90 % of 200 in few swaps.
 
@@ -76,49 +82,44 @@ class Jigsaw(PatchBoard):
 
     def __init__(self, seed: int):
         self.seed, self.best, self.clicked, self.step = seed, {}, [], None  # step: of the table, where it's shown
-        super().__init__((14, 21), {"shuffled": [*SIZES]}, {"shuffled": "3×3"}, ["undo", NEXT])
+        moves = {"undo": self.undo, NEXT: self.next_move}
+        super().__init__((14, 21), {"shuffled": [*SIZES]}, {"shuffled": "3×3"}, moves)
         self.show()
 
-    def click(self, *patches: int) -> "Jigsaw":
-        """Choose patches of the board; every second one swaps with the one before."""
-        for patch in patches:
-            if type(patch) is not int or not 0 <= patch < self.rows * self.columns:
-                self.said = f"There is no patch {patch!r}: the board's are numbered from 0 to 293."
-                return self
-            place = patch // 21 % 7 * 7 + patch % 21 % 7
-            held = self.clicked[-1:] if len(self.clicked) % 2 else []
-            self.clicked = self.clicked[:-1] if held == [place] else [*self.clicked, place]
+    def toggle(self, patch: int) -> None:
+        """Hold a patch, let go of it, or swap it with the one that is held."""
+        place = place_of(patch)
+        is_held = len(self.clicked) % 2 and self.clicked[-1] == place
+        self.clicked = self.clicked[:-1] if is_held else [*self.clicked, place]
         self.step = None
-        self.show()
-        return self
 
-    def swap(self, a: int, b: int) -> "Jigsaw":
+    def swap(self, a: int, b: int) -> PatchBoard:
         """Swap two places, 0 to 48 in a digit."""
         for place in (a, b):
-            if type(place) is not int or not 0 <= place < 49:
+            if place not in range(49):
                 self.said = f"There is no place {place!r}: they are numbered from 0 to 48."
                 return self
         self.clicked = self.clicked[: len(self.clicked) // 2 * 2]
         return self.click(*(n // 7 * 21 + n % 7 for n in (a, b)))
 
-    def choose(self, **values) -> "Jigsaw":
-        if all(value in self.choices.get(name, ()) for name, value in values.items()):
-            self.clicked, self.step = [], None
-        return super().choose(**values)
+    def clear(self) -> None:
+        self.clicked, self.step = [], None
+        self.show()
 
-    def do(self, action: str) -> "Jigsaw":
-        if action == "undo" and self.step is None:  # else the table's move is taken away
+    def undo(self) -> None:
+        """Take the last swap back, or the table's move."""
+        if self.step is None:
             self.clicked = self.clicked[: (len(self.clicked) - 1) // 2 * 2]
-        if action == "undo":
-            self.step = None
-        if action == NEXT and self.picked["shuffled"] != "7×7":
+        self.step = None
+        self.show()
+
+    def next_move(self) -> None:
+        if self.picked["shuffled"] != "7×7":
             self.said = "The table lays all 49 patches: choose 7×7 first."
-            return self
-        if action == NEXT:
-            later = [step for step in table_moves() if self.step is None or step > self.step]
-            self.step = later[0] if later else self.step
-            self.show()
-        return super().do(action)
+            return
+        later = [step for step in table_moves() if self.step is None or step > self.step]
+        self.step = later[0] if later else self.step
+        self.show()
 
     def order(self) -> tuple[int, ...]:
         """Which patch lies in each place now."""
@@ -134,7 +135,7 @@ class Jigsaw(PatchBoard):
         fewest = par(shuffled(self.seed, size))
         images, right = laid(self.seed, self.order())
         held = self.clicked[-1] if len(self.clicked) % 2 and self.step is None else -49
-        self.chosen = [n for n in range(294) if n // 21 % 7 * 7 + n % 21 % 7 == held]  # in all six digits
+        self.chosen = [n for n in range(294) if place_of(n) == held]  # in all six digits
         board = F.interpolate(images[None].float(), scale_factor=SCALE)[0]  # (6, 168, 168)
         board[:, :RIM], board[:, -RIM:], board[..., :RIM], board[..., -RIM:] = 160, 160, 160, 160
         self.draw(board.reshape(2, 3, 168, 168).transpose(1, 2).reshape(1, 336, 504), 0, 255)
@@ -168,6 +169,5 @@ class Jigsaw(PatchBoard):
 
 def play(seed: int = 0) -> Jigsaw:
     """A game that begins with nine patches; another `seed` takes other digits and orders, the same on every machine."""
-    if type(seed) is not int or not 0 <= seed < 1000:
-        raise ValueError(f"seed: expected an int from 0 to 999, got {seed!r}")
+    check_seed(seed, 1000)
     return Jigsaw(seed)

@@ -1,6 +1,7 @@
 """A board of patches: a picture whose patches one clicks, choices, bars that follow, a sentence and a table."""
 
 from base64 import b64encode
+from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
 from textwrap import fill
@@ -11,12 +12,13 @@ from torch import Tensor
 
 from .. import plots
 from ..widgets.still import Still
+from .panel import no_such
 
 HERE = Path(__file__).parent
 
 
 class PatchBoard(Still):
-    """What the boards of patches share. A game says in `show` what a state looks like, and in `do` what its buttons do.
+    """What the boards of patches share. A game says in `show` what a state looks like, and in `moves` what buttons do.
 
     `chosen` are the clicked patches in their order, counted from 0, row by row; a second click takes one back.
     `picked` has the value of each of the `choices`. All that can be clicked can be called, and each call returns the
@@ -34,8 +36,9 @@ class PatchBoard(Still):
     picture, said, table = (traitlets.Unicode().tag(sync=True) for _ in range(3))
     wrap = 42  # characters in a line above the still picture
 
-    def __init__(self, grid: tuple[int, int], choices: dict[str, list], picked: dict, actions: list[str]):
-        super().__init__(rows=grid[0], columns=grid[1], choices=choices, picked=picked, actions=actions)
+    def __init__(self, grid: tuple[int, int], choices: dict[str, list], picked: dict, moves: dict[str, Callable]):
+        super().__init__(rows=grid[0], columns=grid[1], choices=choices, picked=picked, actions=[*moves])
+        self.moves = moves
         self.on_msg(self._pressed)
 
     def show(self) -> None:
@@ -44,36 +47,47 @@ class PatchBoard(Still):
 
     def click(self, *patches: int) -> "PatchBoard":
         """Choose patches, or take them back."""
+        many = self.rows * self.columns
         for patch in patches:
-            if patch not in range(self.rows * self.columns):
-                self.said = (
-                    f"There is no {self.part} {patch!r}: they are numbered from 0 to {self.rows * self.columns - 1}."
-                )
+            if patch not in range(many):
+                self.said = f"There is no {self.part} {patch!r}: they are numbered from 0 to {many - 1}."
                 return self
-            rest = [n for n in self.chosen if n != patch]
-            self.chosen = rest if len(rest) < len(self.chosen) else [*self.chosen, patch]
+        for patch in patches:
+            self.toggle(patch)
         self.show()
         return self
+
+    def toggle(self, patch: int) -> None:
+        rest = [n for n in self.chosen if n != patch]
+        self.chosen = rest if len(rest) < len(self.chosen) else [*self.chosen, patch]
 
     def choose(self, **values) -> "PatchBoard":
         """Pick another value of some of the choices, and begin anew."""
         for name, value in values.items():
-            if value not in self.choices.get(name, ()):
-                known = self.choices.get(name, self.choices)
-                what = f"{name} {value!r}" if name in self.choices else name
-                self.said = f"There is no {what}: {', '.join(map(str, known))}."
+            if name not in self.choices:
+                self.said = f"There is no {name}: {', '.join(self.choices)}."
                 return self
-        self.picked, self.chosen = self.picked | values, []
-        self.show()
+            if value not in self.choices[name]:
+                self.said = no_such(name, value, self.choices[name])
+                return self
+        self.picked = self.picked | values
+        self.clear()
         return self
+
+    def clear(self) -> None:
+        self.chosen = []
+        self.show()
+
+    def undo(self) -> None:
+        self.chosen = self.chosen[:-1]
+        self.show()
 
     def do(self, action: str) -> "PatchBoard":
         """Press a button."""
-        if action not in self.actions:
-            self.said = f"There is no button {action!r}: {', '.join(self.actions)}."
-        elif action == "undo":
-            self.chosen = self.chosen[:-1]
-            self.show()
+        if action not in self.moves:
+            self.said = no_such("button", action, self.moves)
+            return self
+        self.moves[action]()
         return self
 
     def _pressed(self, _, content: list, buffers: list) -> None:
@@ -103,3 +117,14 @@ class PatchBoard(Still):
             look = {"ha": "center", "va": "center", "size": 7, "color": plots.INK}
             axis.text(x, y, n, bbox={"fc": "white", "ec": "none", "alpha": 0.6, "pad": 0.8}, **look)
         return b64encode(plots.png(figure)).decode(), self.said
+
+
+def league(head: str, columns: list, lines: dict[str, list]) -> str:
+    """A table of counts, in lines of a name and a count for each column; where there's none, a dash."""
+    if not columns:
+        return ""
+    width = 3 + max(len(str(column)) for column in columns)
+    rows = {head: columns} | lines
+    return "\n".join(
+        f"{name:17}" + "".join(f"{'–' if n is None else n:>{width}}" for n in counts) for name, counts in rows.items()
+    )

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from .. import data, plots
 from ..speed import judge, outside, race, ratio
-from .panel import Panel, buttons
+from .panel import Panel, no_such
 
 BATCH, CHUNK, KEEP, REFERENCE = 32, 8, 0.99, "SDPA"
 BUSY = "import time; end = time.time() + 3\nwhile time.time() < end: sum(range(10_000))"
@@ -55,13 +55,13 @@ class RaceTrack(Panel):
     """
 
     def __init__(self, track: dict[str, Version], digits: Tensor):
-        self.track, self.digits, self.board, self.refused = dict(track), digits, {}, False
+        self.track, self.digits, self.board, self._refused = dict(track), digits, {}, False
         self.par = data.result("race_track")["par"]  # experiments/12_race_track.py
         names = [*self.track]
         self.old, self.new = (ipywidgets.Dropdown(options=names, description=d) for d in ("old", "new"))
         self.old.value, self.new.value = names[:2]
         moves = {"race": self.race, "disturb": self.disturb}
-        super().__init__(ipywidgets.HBox([self.old, self.new]), buttons([*moves], lambda move: moves[move]()))
+        super().__init__(ipywidgets.HBox([self.old, self.new]), moves=moves)
         screen = draw({}, *names[:2], "no race yet", self.par)
         self.tell(f"Choose two versions and let them race. {self.task()}", screen)
 
@@ -87,11 +87,11 @@ class RaceTrack(Panel):
         self.track[name] = version
         self.old.options = self.new.options = [*self.track]
         self.old.value, self.new.value = REFERENCE, name
-        self.refused = False
+        self._refused = False
         return self.tell(f"{name} is at the start. {self.task()}")
 
     def refuse(self, said: str) -> "RaceTrack":
-        self.refused = True  # a race called right after it would hide what was said
+        self._refused = True  # a race called right after it would hide what was said
         return self.tell(said)
 
     def disturb(self, old: str | None = None, new: str | None = None, rounds: int = 4 * CHUNK) -> "RaceTrack":
@@ -103,13 +103,13 @@ class RaceTrack(Panel):
         self, old: str | None = None, new: str | None = None, rounds: int = 4 * CHUNK, disturbed: bool = False
     ) -> "RaceTrack":
         """Race two versions for so many rounds; without names those of the two fields."""
-        if self.refused and not (old or new):
-            self.refused = False
+        if self._refused and not (old or new):
+            self._refused = False
             return self
         old, new = old or self.old.value, new or self.new.value
         for name in (old, new):
             if name not in self.track:
-                return self.tell(f"There is no version {name!r}: {', '.join(self.track)}.")
+                return self.tell(no_such("version", name, self.track))
         if old == new or not isinstance(rounds, int) or not 8 <= rounds <= 400:
             return self.tell("Two different versions race for 8 to 400 rounds.")
         others, works = disturb() if disturbed else [], {}

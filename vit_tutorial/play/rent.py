@@ -2,11 +2,10 @@
 
 import itertools
 
-import ipywidgets
 from matplotlib.axes import Axes
 
 from .. import VARIANTS, planner, plots
-from .panel import Panel, buttons
+from .panel import FieldPanel
 
 # bytes, FLOP per second in float32 and in 16 bits as the makers have it, and our made-up price in euros per hour
 CARDS = {"T4": (16e9, 8.1e12, 65e12, 0.2), "A100": (80e9, 19.5e12, 312e12, 1.2), "H100": (80e9, 67e12, 989e12, 3.0)}
@@ -38,7 +37,7 @@ def price(card, gpus, images, network, autocast, checkpointing, fsdp) -> tuple[p
     return need, hours[0], hours[1] - hours[0], hours[1] * gpus * (euros + extra * (gpus > 1))
 
 
-def refused(card, gpus, images, network) -> str:
+def refused(card, gpus, images, network, **others) -> str:
     """Why nobody sells this, or nothing."""
     if BATCH % (gpus * images) or gpus * images > BATCH:
         return f"{gpus} GPUs times {images} images are more than the batch of {BATCH:,}."
@@ -77,7 +76,7 @@ def draw_hours(axis: Axes, computing: float, waiting: float, deadline: float, eu
     axis.legend(frameon=False, loc="lower left", ncols=2, fontsize=8)
 
 
-class Rent(Panel):
+class Rent(FieldPanel):
     """Choose in the fields and press bid. `best` has your cheapest bid for each deadline, in euros.
 
     All that can be clicked can be called, and each call returns the game: `game.bid(card="A100", gpus=2)`,
@@ -85,67 +84,44 @@ class Rent(Panel):
     """
 
     def __init__(self):
-        self.best, self.bids, self.options = {}, 0, FIELDS | {"deadline": [*DEADLINES]}
-        self.fields = {name: self.field(name, values) for name, values in self.options.items()}
-        self.moves = {"bid": self.bid, "give up": self.give_up}
-        rows = [["card", "gpus", "network", "images"], ["autocast", "checkpointing", "fsdp", "deadline"]]
-        shown = [ipywidgets.HBox([self.fields[name] for name in row]) for row in rows]
-        super().__init__(*shown, buttons([*self.moves], self.do))
+        self.best, self.bids = {}, 0
+        titles = {"gpus": "GPUs", "images": "images at a time", "fsdp": "FSDP"}
+        moves = {"bid": self.bid, "give up": self.give_up}
+        super().__init__(FIELDS | {"deadline": [*DEADLINES]}, {"images": 64}, moves, titles)
         self.show("The first offer: ")
-
-    def field(self, name: str, values: list) -> ipywidgets.Widget:
-        title = {"gpus": "GPUs", "images": "images at a time", "fsdp": "FSDP"}.get(name, name)
-        if values[0] is False:
-            return ipywidgets.Checkbox(False, description=title, indent=False, layout={"width": "150px"})
-        options, start = [(str(value), value) for value in values], 64 if name == "images" else values[0]
-        look = {"style": {"description_width": "initial"}, "layout": {"width": "210px"}}
-        return ipywidgets.Dropdown(options=options, value=start, description=title, **look)
 
     def task(self) -> str:
         limit = self.fields["deadline"].value
         within = "with no deadline" if limit == "none" else f"within {limit}"
         return f"Train H/14 for {EPOCHS} epochs of ImageNet, {within}, for at most {BUDGET} euros."
 
-    def do(self, move: str) -> "Rent":
-        """Press a button."""
-        if move not in self.moves:
-            return self.tell(f"There is no button {move!r}: {', '.join(self.moves)}.")
-        return self.moves[move]()
-
     def bid(self, **how) -> "Rent":
         """Bid what the fields say, or say it here: `card`, `gpus`, `images`, `network`, `deadline` and so on."""
         if wrong := self.wrong(how):
             return self.tell(wrong)
-        for name, value in how.items():
-            self.fields[name].value = value
+        self.fill(how)
         self.bids += 1
         return self.show(f"Bid {self.bids}: ", counts=True)
 
     def wrong(self, how: dict) -> str:
-        """What is no field, or no value of one, or not for rent; nothing if it can be bid."""
-        for name, value in how.items():
-            if name not in self.options:
-                return f"There is no field {name!r}: {', '.join(self.options)}."
-            if value not in self.options[name]:
-                return f"There is no {name} {value!r}: {', '.join(map(str, self.options[name]))}."
-        chosen = self.chosen() | how
-        return refused(chosen["card"], chosen["gpus"], chosen["images"], chosen["network"])
+        """What can't be filled in, or isn't for rent; nothing if it can be bid."""
+        return super().wrong(how) or refused(**self.offer() | how)
 
-    def chosen(self) -> dict:
+    def offer(self) -> dict:
+        """What the fields say, but for the deadline."""
         return {name: self.fields[name].value for name in FIELDS}
 
     def show(self, begin: str, counts: bool = False) -> "Rent":
         """What the offer in the fields comes to, and its picture."""
-        offer, deadline = self.chosen(), self.fields["deadline"].value
+        offer, deadline = self.offer(), self.fields["deadline"].value
         need, computing, waiting, euros = price(**offer)
         hours, fits = computing + waiting, need.peak <= 0.9 * CARDS[offer["card"]][0]
         figure, (axes,) = plots.canvas(1, 2, 10, 3.1, yticks=[], ylim=(-0.95, 0.45))
         figure.suptitle(self.task(), fontsize=11)
         draw_memory(axes[0], offer["card"], need)
         draw_hours(axes[1], computing, waiting, DEADLINES[deadline], euros)
-        said = (
-            f"{begin}{words(**offer)}: {need.peak / 1e9:.1f} GB on each GPU, {hours:,.1f} hours, {euros:,.2f} euros. "
-        )
+        said = f"{begin}{words(**offer)}: {need.peak / 1e9:.1f} GB on each GPU, "
+        said += f"{hours:,.1f} hours, {euros:,.2f} euros. "
         if not fits:
             said += "It doesn't fit."
         elif hours > DEADLINES[deadline]:
@@ -159,8 +135,7 @@ class Rent(Panel):
 
     def give_up(self) -> "Rent":
         """Shows the cheapest offer of all for this deadline."""
-        for name, value in cheapest(self.fields["deadline"].value).items():
-            self.fields[name].value = value
+        self.fill(cheapest(self.fields["deadline"].value))
         return self.show("The cheapest of all: ")
 
 
@@ -173,7 +148,7 @@ def offers() -> list[dict]:
     """All that anyone can bid; what makes no difference to a single GPU is left out."""
     found = [dict(zip(FIELDS, values, strict=True)) for values in itertools.product(*FIELDS.values())]
     found = [one for one in found if one["gpus"] > 1 or (one["network"] == "10 gigabits" and not one["fsdp"])]
-    return [one for one in found if not refused(*[one[name] for name in ("card", "gpus", "images", "network")])]
+    return [one for one in found if not refused(**one)]
 
 
 def cheapest(deadline: str) -> dict:

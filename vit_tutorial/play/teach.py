@@ -11,12 +11,10 @@ from .. import ViT, data, plots, weights
 from ..interpret import inputs_of
 from ..signs import SIGNS, draw_signs
 from ..train import finetune
-from ..widgets.pad import DigitPad, check_digit
-from .panel import Panel, buttons, slide
+from .panel import PadPanel, Panel, no_such, slide
 
 NAMES, GOAL, PAR = [*SIGNS, "my own"], 90, 8  # the signs, and the percentage to reach in so many drawings
 TASK = f"Teach it four signs. Par: {GOAL} % of 400 new ones, with {PAR} drawings kept."
-UNDO = "undo"
 
 
 def exam() -> tuple[Tensor, Tensor]:
@@ -33,7 +31,7 @@ def material() -> tuple[ViT, Tensor, Tensor]:
     return model, features, places
 
 
-class Teach(Panel):
+class Teach(PadPanel):
     """Draw a sign and keep it under its name. After each, a probe is fitted anew, and reads 400 signs of a program.
 
     Two drawings are there to begin with. `kept` has all of them, images (1, 28, 28) and places in NAMES, `scores` the
@@ -41,40 +39,30 @@ class Teach(Panel):
     `game.draw(image)` with a (1, 28, 28) of uint8, `game.keep("plus")`, `game.do("undo")`.
     """
 
+    thing = "sign"
+
     def __init__(self, probe: Callable, seed: int):
-        self.probe, (self.model, self.features, self.truth) = probe, material()
-        self.kept, self.scores, self.learned, self.paper = [], [], None, ipywidgets.Box()
+        self.probe, (model, self.features, self.truth) = probe, material()
+        self.kept, self.scores, self.learned = [], [], None
         self.bars = [ipywidgets.FloatProgress(max=1, description=name) for name in NAMES]
-        side = ipywidgets.VBox([*self.bars, buttons([f"keep as {name}" for name in NAMES] + [UNDO], self.do)])
-        super().__init__(ipywidgets.HBox([self.paper, side], layout={"flex_flow": "row wrap"}))
+        moves = {f"keep as {name}": functools.partial(self.keep, name) for name in NAMES} | {"undo": self.undo}
+        super().__init__(model, ipywidgets.VBox(self.bars), moves=moves)
         drawn, _ = draw_signs(1, seed)
         for place in (0, 2):
-            self.put(drawn[place]).keep(NAMES[place])
-
-    def draw(self, image: Tensor) -> "Teach":
-        """What the mouse does: a (1, 28, 28) of uint8, 0 is paper and 255 ink."""
-        try:
-            check_digit(image)
-        except (ValueError, AttributeError):
-            return self.tell("A sign is a tensor of uint8, (1, 28, 28), in which 0 is paper and 255 ink.")
-        return self.put(image).read()
+            self.put(drawn[place])
+            self.keep(NAMES[place])
 
     def keep(self, name: str) -> "Teach":
         """Keep the drawing under a name, and fit the probe anew."""
         if name not in NAMES:
-            return self.tell(f"There is no sign {name!r}: {', '.join(NAMES)}.")
+            return self.tell(no_such("sign", name, NAMES))
         if not self.pad.image.any():
             return self.tell("The paper is empty: draw a sign first.")
         self.kept = [*self.kept, (self.pad.image, NAMES.index(name))]
         self.scores = [*self.scores, self.fit()]
         return self.show()
 
-    def do(self, move: str) -> "Teach":
-        """Press a button."""
-        if move.startswith("keep as "):
-            return self.keep(move.removeprefix("keep as "))
-        if move != UNDO:
-            return self.tell(f"There is no button {move!r}: keep as …, {UNDO}.")
+    def undo(self) -> "Teach":
         self.kept, self.scores = self.kept[:-1], self.scores[:-1]
         self.fit()
         return self.show()
@@ -104,13 +92,7 @@ class Teach(Panel):
             found = self.learned.head.linear(self.features).argmax(dim=1)
         return 100 * (torch.tensor(self.seen)[found] == self.truth).sum().item() / len(found)
 
-    def put(self, image: Tensor) -> "Teach":
-        self.pad = DigitPad(self.model, image[0])
-        self.pad.observe(lambda change: self.read(), "answered")
-        self.paper.children = [self.pad]
-        return self
-
-    def read(self) -> "Teach":
+    def stroke(self) -> "Teach":
         """Let the bars say what the probe makes of the drawing."""
         image, sure = self.pad.image, dict.fromkeys(NAMES, 0.0)
         if image.any() and self.learned:
@@ -123,7 +105,7 @@ class Teach(Panel):
 
     def show(self) -> "Teach":
         """A new sheet of paper, what is kept, and the score."""
-        self.put(torch.zeros(1, 28, 28, dtype=torch.uint8)).read()
+        self.draw(torch.zeros(1, 28, 28, dtype=torch.uint8))
         said = f"{TASK} {len(self.kept)} kept"
         said += f", {int(self.scores[-1])} % read (guessing: 25 %)." if self.scores else "."
         if self.scores and not self.learned:

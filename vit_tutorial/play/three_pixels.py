@@ -8,7 +8,7 @@ from torch import Tensor
 
 from .. import data, plots
 from .beat_the_map import a
-from .patches import PatchBoard
+from .patches import PatchBoard, league
 
 SIDE = 28
 LEVELS = {"4 → 9": (4, 9), "1 → 7": (2, 7), "3 → 8": (18, 8)}  # the digit's place in the test set, and its goal
@@ -41,7 +41,8 @@ class ThreePixels(PatchBoard):
         self.read, self.best, self.helped = read, {}, False  # your fewest pixels, by level
         self.machine = {name: len(pixels) for name, pixels in data.result("three_pixels")["greedy"].items()}
         start = {"turn": next(iter(LEVELS))}
-        super().__init__((SIDE, SIDE), {"turn": [*LEVELS]}, start, ["undo", "again", MACHINE])
+        moves = {"undo": self.undo, "again": self.clear, MACHINE: self.machine_moves}
+        super().__init__((SIDE, SIDE), {"turn": [*LEVELS]}, start, moves)
         self.part = "pixel"
         self.show()
 
@@ -66,8 +67,8 @@ class ThreePixels(PatchBoard):
         else:
             self.best[name] = min(count, self.best.get(name, count))
             self.said += f" Done! The machine needed {self.machine[name]}."
-        rows = [f"{n:16}{self.best.get(n, '–'):>4}{self.machine[n]:>10}" for n in self.best]
-        self.table = "\n".join([f"{'fewest pixels':16}{'you':>4}{'machine':>10}", *rows]) if rows else ""
+        lines = {"you": [*self.best.values()], "machine": [self.machine[n] for n in self.best]}
+        self.table = league("fewest pixels", [*self.best], lines)
 
     def click(self, *pixels: int | tuple[int, int]) -> "ThreePixels":
         """Change pixels, or change them back: (row, column) of each, from 0 to 27."""
@@ -78,18 +79,9 @@ class ThreePixels(PatchBoard):
                 return self
         return super().click(*(SIDE * pixel[0] + pixel[1] if pixel in inside else pixel for pixel in pixels))
 
-    def choose(self, **values) -> "ThreePixels":
-        self.helped = False
-        return super().choose(**values)
-
-    def do(self, action: str) -> "ThreePixels":
-        super().do(action)
-        if action == "again":
-            self.choose(**self.picked)
-        elif action == MACHINE:
-            self.said, self.helped, (image, goal) = "It tries each pixel …", True, self.level()
-            self.click(greedy(self.read, image, self.chosen, goal))
-        return self
+    def machine_moves(self) -> None:
+        self.said, self.helped, (image, goal) = "It tries each pixel …", True, self.level()
+        self.click(greedy(self.read, image, self.chosen, goal))
 
     def still(self) -> tuple[str, str]:
         figure, ((drawn, bars),) = plots.canvas(1, 2, 9, 4, xlabel="column", ylabel="row")

@@ -4,7 +4,6 @@ import copy
 import datetime
 import functools
 import random
-from collections.abc import Callable
 from typing import ClassVar
 
 import torch
@@ -15,6 +14,7 @@ from .. import data
 from ..evaluate import predict
 from ..weights.detective import PLACES, enters
 from .cases import digit_model
+from .hunt import put
 from .places import PlaceBoard
 
 COLUMNS = {
@@ -26,13 +26,7 @@ COLUMNS = {
 PRICES, PAR, EQUAL = {"tensors": 2}, 7, 1e-10  # par is for one fault
 
 
-def put(path: str, change: Callable[[Tensor], Tensor]) -> tuple[str, Callable]:
-    """A fault that changes one parameter; {i} in the path is the number of a block."""
-    return path, lambda owner, last: getattr(owner, last).data.copy_(change(getattr(owner, last).data))
-
-
-def swap_norms(blocks: nn.ModuleList, i: str) -> None:
-    block = blocks[int(i)]
+def swap_norms(block: nn.Module) -> None:
     block.norm1, block.norm2 = block.norm2, block.norm1
 
 
@@ -40,19 +34,19 @@ def mixed(rows: Tensor) -> Tensor:
     return rearrange(rows, "(qkv h d) ... -> (h d qkv) ...", qkv=3, h=4)
 
 
-FAULTS = {  # by suspect: where, and what is done to (the module that has it, its name there); pixels have no module
-    "pixel scale": ("encoder", lambda model, name: None),
-    "class token": put("cls_token.token", torch.zeros_like),
-    "positions": put("position_embedding.embedding", lambda table: table.roll(1, dims=1)),
+FAULTS = {  # by suspect: a module, where {i} is the number of a block, and what is done to it
+    "pixel scale": ("encoder", lambda encoder: None),  # it's the images that are changed
+    "class token": ("cls_token", put("token", torch.zeros_like)),
+    "positions": ("position_embedding", put("embedding", lambda table: table.roll(1, dims=1))),
     "norms swapped": ("encoder.blocks.{i}", swap_norms),
-    "norm2's eps": ("encoder.blocks.{i}.norm2.eps", lambda norm, name: setattr(norm, name, 1e-12)),
-    "rows of qkv": put("encoder.blocks.{i}.attention.qkv.weight", mixed),
-    "8 heads": ("encoder.blocks.{i}.attention.num_heads", lambda attention, name: setattr(attention, name, 8)),
-    "matrix of out": put("encoder.blocks.{i}.attention.out.weight", lambda weight: weight.mT.clone()),
-    "tanh GELU": ("encoder.blocks.{i}.mlp.gelu.approximate", lambda gelu, name: setattr(gelu, name, "tanh")),
-    "biases of fc1": put("encoder.blocks.{i}.mlp.fc1.bias", torch.zeros_like),
-    "biases of fc2": put("encoder.blocks.{i}.mlp.fc2.bias", torch.zeros_like),
-    "rows of linear": put("head.linear.weight", lambda rows: rows[[0, 1, 2, 3, 9, 5, 6, 7, 8, 4]]),
+    "norm2's eps": ("encoder.blocks.{i}.norm2", lambda norm: setattr(norm, "eps", 1e-12)),
+    "rows of qkv": ("encoder.blocks.{i}.attention", put("qkv.weight", mixed)),
+    "8 heads": ("encoder.blocks.{i}.attention", lambda attention: setattr(attention, "num_heads", 8)),
+    "matrix of out": ("encoder.blocks.{i}.attention", put("out.weight", lambda weight: weight.mT)),
+    "tanh GELU": ("encoder.blocks.{i}.mlp", lambda mlp: setattr(mlp.gelu, "approximate", "tanh")),
+    "biases of fc1": ("encoder.blocks.{i}.mlp", put("fc1.bias", torch.zeros_like)),
+    "biases of fc2": ("encoder.blocks.{i}.mlp", put("fc2.bias", torch.zeros_like)),
+    "rows of linear": ("head.linear", put("weight", lambda rows: rows[[0, 1, 2, 3, 9, 5, 6, 7, 8, 4]])),
 }
 
 
@@ -67,9 +61,8 @@ def faulty(left: dict[str, int]) -> tuple[nn.Module, Tensor]:
     """A copy with these faults, each in its block, and its images."""
     model, raw = copy.deepcopy(digit_model()), material()[0]
     for name, i in left.items():
-        where, change = FAULTS[name]
-        owner, _, last = where.format(i=i).rpartition(".")
-        change(model.get_submodule(owner), last)
+        where, act = FAULTS[name]
+        act(model.get_submodule(where.format(i=i)))
     return model, raw / 255 * 2 - 1 if "pixel scale" in left else data.normalise(raw)
 
 

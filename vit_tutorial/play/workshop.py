@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from .. import data, plots
 from ..attention import MultiHeadAttention
 from ..encoder import MLP
-from .panel import Panel, buttons
+from .panel import Panel, buttons, no_such
 
 WIDTH, DEPTH, STEPS, RATES = 32, 12, 60, (1e-4, 3e-4, 1e-3, 3e-3, 1e-2)
 PARTS = {
@@ -109,8 +109,8 @@ class Workshop(Panel):
     def __init__(self):
         self.scores = data.result("workshop")  # experiments/05_workshop.py
         self.board, self.recipe = {}, []
-        self.moves = {"undo": lambda: self.show(self.recipe[:-1]), "train": self.train, "again": lambda: self.show([])}
-        super().__init__(buttons([*PARTS], self.add), buttons([*self.moves], self.do))
+        moves = {"undo": lambda: self.show(self.recipe[:-1]), "train": self.train, "again": lambda: self.show([])}
+        super().__init__(buttons([*PARTS], self.add), moves=moves)
         self.show([])
 
     def show(self, recipe: list[str], said: str = "", found: tuple[Tensor, ...] = ()) -> "Workshop":
@@ -127,16 +127,10 @@ class Workshop(Panel):
         """Add parts to the block, one after the other."""
         for part in parts:
             if part not in PARTS:
-                return self.tell(f"There is no part {part!r}: {', '.join(PARTS)}.")
+                return self.tell(no_such("part", part, PARTS))
         if len(self.recipe) + len(parts) > MOST:
             return self.tell(f"A block has at most {MOST} parts.")
         return self.show([*self.recipe, *parts])
-
-    def do(self, move: str) -> "Workshop":
-        """Press a button."""
-        if move not in self.moves:
-            return self.tell(f"There is no button {move!r}: {', '.join(self.moves)}.")
-        return self.moves[move]()
 
     def train(self, recipe: str | None = None) -> "Workshop":
         """Train twelve of these blocks at each of the five rates, and count the right sums."""

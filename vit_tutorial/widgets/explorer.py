@@ -1,17 +1,15 @@
-"""The attention explorer of lesson 04. Choose a patch with mouse or keys, and a head with a slider."""
+"""The attention explorer of lessons 00 and 04. Choose a patch with mouse or keys, and a head with a slider."""
 
 import base64
 from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
 
-import torch
 import traitlets
 from PIL import Image
-from torch import Tensor, nn
+from torch import Tensor
 
 from ..heatmaps import glow, overlay
-from ..interpret import attention_row
 from ..plots import Place, as_picture
 from .still import Still
 
@@ -68,17 +66,3 @@ def _png(picture: Image.Image) -> str:
     file = BytesIO()
     picture.save(file, format="PNG")
     return base64.b64encode(file.getvalue()).decode()
-
-
-def explore_block(
-    attention: nn.Module, tokens: Tensor, image: Tensor, grid: Place, title: str = "A picture and its patches"
-) -> AttentionExplorer:
-    """One attention layer, for the `tokens` (N, D) that enter it, patches only, and their picture (C, H, W)."""
-    n = torch.Size(grid).numel()
-    if tokens.ndim != 2 or len(grid) != 2 or min(grid) < 1 or len(tokens) != n:
-        raise ValueError(f"tokens: expected ({n}, D) for grid={grid}, no class token, got {tuple(tokens.shape)}")
-
-    def row(head: int, patch: int) -> Tensor:  # when asked for: 64x64 patches have 16 million weights a head
-        return attention_row(attention, tokens[None], patch)[0, head - 1]
-
-    return AttentionExplorer(image, grid, attention.num_heads, row, title)
