@@ -100,8 +100,9 @@ def of_photos(way: str, number: float, images: Tensor, kinds: Tensor, seed: int)
     """The share of a split's remaining photos that is read right."""
     few, rest = split(kinds, seed)
     learn, test = (images[few], kinds[few]), (images[rest], kinds[rest])
-    if way == "pixels":
-        return finetune.on_pixels(*all_shifts(*learn), number, test)
+    if way == "pixels":  # in float64: in float32 the solver may give up after four steps
+        views, answers = all_shifts(*learn)
+        return finetune.on_pixels(views.double(), answers, number, (test[0].double(), test[1]))
     model = with_new_head(weights.load(data.path("vit_cifar10.safetensors")), range(5))
     if way == "probe":
         probe(model, *all_shifts(*learn), C=number)
@@ -111,7 +112,7 @@ def of_photos(way: str, number: float, images: Tensor, kinds: Tensor, seed: int)
 
 
 def main() -> None:
-    log, (images, kinds) = Log("handful"), stamps()
+    log, (images, kinds) = Log("handful", photo_numbers=PHOTOS), stamps()
     signs(log)
     for way, numbers in PHOTOS.items():
         measures = {n: functools.partial(of_photos, way, n, images, kinds) for n in numbers}
