@@ -31,7 +31,10 @@ SHAPES = {
 }
 
 
-@pytest.mark.parametrize("precision", planner.BYTES)
+PRECISIONS = [pytest.param(name, marks=[pytest.mark.long] * (name != "float32")) for name in planner.BYTES]
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize("name", SHAPES)
 def test_memory_is_what_a_step_takes(name, precision):
     config, batch = SHAPES[name]

@@ -12,10 +12,11 @@ from torch import nn
 
 import vit_tutorial as vt
 from tools.lesson import LESSONS
-from vit_tutorial import checks, data
+from vit_tutorial import checks, data, interpret, weights
 from vit_tutorial.checks.predict import TABLES, near, plain, table
 
 SPACE = {"torch": torch, "nn": nn, "F": F, "math": math, "rearrange": rearrange, "vt": vt, "data": data}
+SPACE |= {"interpret": interpret, "weights": weights}
 
 SLOW = ["leftmost", "same-mill", "final-norm-gone", "corner-patch", "centre-probe", "worst-digit"]
 SLOW += ["forgotten-norm"]  # more than a second each

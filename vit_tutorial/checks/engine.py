@@ -174,6 +174,8 @@ class Exercise:
 
         Without the `answer`, where it cannot be called, only what follows from the facts is said.
         """
+        if answer and isinstance(got[0].value, NotImplementedError):  # a stub: no mistake explains it
+            return describe.difference(self, got, right, answer)
         singles = [(edit.sentence, edit(self.source)) for edit in self.edits]
         fits = [level(got, self.seen(source)) for _, source in singles]
 

@@ -91,28 +91,28 @@ ROOMS = [
     (VARIANTS["H/14"], 4096, int(16e9), True),
     (VARIANTS["L/16"], 4096, int(16e9), False),
     (VARIANTS["H/14"], 4096, int(9e9), True),
-    rooms(SMALL, 720720, 1001, 0, False),
-    rooms(SMALL, 720720, 1001, -1, False),
+    rooms(SMALL, 27720, 1155, 0, False),
+    rooms(SMALL, 27720, 1155, -1, False),
     rooms(WIDE, 90, 30, 500, False),
-    rooms(WIDE, 720720, 720, 0, True),
-    rooms(DEEP, 720720, 55, 0, True),
-    rooms(DEEP, 720720, 55, -1, True),
+    rooms(WIDE, 27720, 792, 0, True),
+    rooms(DEEP, 27720, 55, 0, True),
+    rooms(DEEP, 27720, 55, -1, True),
     rooms(DEEP, 97, 96, 0, False),
     rooms(WIDE, 60, 60, 9, True),
     rooms(WIDE, 60, 3, 0, True),
     rooms(DEEP, 2310, 11, 0, True),
-    rooms(SMALL, 720720, 1, 0, False),
-    rooms(DEEP, 720720, 36036, 0, False),
+    rooms(SMALL, 27720, 1, 0, False),
+    rooms(DEEP, 27720, 13860, 0, False),
 ]
 OTHER_ROOMS = [
     rooms(config, batch, images, more, again)
     for config, batch, images, more, again in [
-        (ViTConfig(15, 5, 1, 4, embed_dim=20, depth=4, num_heads=5, mlp_dim=36), 720720, 264, 0, False),
-        (ViTConfig(12, 3, 3, 2, embed_dim=24, depth=7, num_heads=3, mlp_dim=28), 720720, 91, 40, True),
+        (ViTConfig(15, 5, 1, 4, embed_dim=20, depth=4, num_heads=5, mlp_dim=36), 27720, 264, 0, False),
+        (ViTConfig(12, 3, 3, 2, embed_dim=24, depth=7, num_heads=3, mlp_dim=28), 27720, 88, 40, True),
         (ViTConfig(12, 3, 3, 2, embed_dim=24, depth=7, num_heads=3, mlp_dim=28), 40, 4, 0, True),
         (ViTConfig(12, 3, 3, 2, embed_dim=24, depth=7, num_heads=3, mlp_dim=28), 5280, 20, 0, True),
         (ViTConfig(16, 4, 2, 3, embed_dim=28, depth=2, num_heads=7, mlp_dim=52), 84, 28, 3, False),
-        (ViTConfig(10, 5, 1, 6, embed_dim=30, depth=6, num_heads=10, mlp_dim=44), 720720, 2002, 0, True),
+        (ViTConfig(10, 5, 1, 6, embed_dim=30, depth=6, num_heads=10, mlp_dim=44), 27720, 2310, 0, True),
     ]
 ]
 
