@@ -71,3 +71,10 @@ def test_resize_keeps_what_stands_before_the_grid_and_an_equal_grid(extra):
     x = torch.randn(1, extra + 12, 8)
     assert torch.equal(resize_positions(x, (3, 4), (6, 8), num_prefix=extra)[:, :extra], x[:, :extra])
     torch.testing.assert_close(resize_positions(x, (3, 4), (3, 4), num_prefix=extra), x)
+
+
+def test_a_table_lies_where_its_places_lie(monkeypatch):
+    linspace = torch.linspace  # after transformers has read a model, it is made on the CPU wherever no device is named
+    monkeypatch.setattr(torch, "linspace", lambda *given, **named: linspace(*given, **{"device": "cpu"} | named))
+    with torch.device("meta"):
+        assert sincos2d((2, 3), 8).is_meta

@@ -33,7 +33,7 @@ def sincos2d(grid: tuple[int, int], embed_dim: int) -> Tensor:
     if embed_dim % 4 or embed_dim < 8:  # 4 would leave one frequency, and nothing to spread
         raise ValueError(f"embed_dim: sincos2d needs a multiple of 4 from 8 up, got {embed_dim}")
     y, x = torch.meshgrid(*map(torch.arange, grid), indexing="ij")
-    frequency = 10000.0 ** -torch.linspace(0, 1, embed_dim // 4)  # (D/4,)
+    frequency = 10000.0 ** -torch.linspace(0, 1, embed_dim // 4, device=x.device)  # (D/4,)
     x, y = (place.reshape(-1, 1) * frequency for place in (x, y))  # (h, w) -> (h*w, D/4)
     return torch.cat([x.sin(), x.cos(), y.sin(), y.cos()], dim=1)  # (h*w, D)
 
