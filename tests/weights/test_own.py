@@ -108,3 +108,12 @@ def test_tied_layers_and_compiled_models_are_saved(tmp_path):
     for wrapped in (model, torch.compile(model)):  # under its own names
         weights.save(wrapped, tmp_path / "x")
         assert same_numbers(weights.load(tmp_path / "x"), model)
+
+
+def test_a_file_is_read_onto_the_default_device(tmp_path):
+    model = tiny()
+    weights.save(model, tmp_path / "a.safetensors")
+    with torch.device("meta"):  # the one other device that every machine has
+        elsewhere = weights.load(tmp_path / "a.safetensors")
+    assert {p.device.type for p in elsewhere.parameters()} == {"meta"}
+    assert {p.device.type for p in weights.load(tmp_path / "a.safetensors").parameters()} == {"cpu"}

@@ -36,7 +36,7 @@ def checked(labels: list[str], config: ViTConfig) -> list[str]:
 
 
 def load(path: str | PathLike) -> ViT:
-    """The ViT that `save` stored, in eval mode and in float32; ValueError for any other file.
+    """The ViT that `save` stored, in eval mode, in float32, on the default device; ValueError for any other file.
 
     Its `labels` are the names of its classes, or None where none were saved.
     """
@@ -53,7 +53,8 @@ def load(path: str | PathLike) -> ViT:
         check_entries(tensors, model.state_dict())
         if notes := convert(tensors, torch.get_default_dtype(), {name: name for name in tensors}):
             warnings.warn("; ".join(notes), stacklevel=2)
-        model.load_state_dict(tensors, assign=True)
+        device = torch.get_default_device()  # where a model is built that is not read from a file
+        model.load_state_dict({name: tensor.to(device) for name, tensor in tensors.items()}, assign=True)
         model.labels = checked(json.loads(texts["vit_labels"]), config) if "vit_labels" in texts else None
     except (ArithmeticError, LookupError, RecursionError, RuntimeError, TypeError, ValueError) as error:
         raise ValueError(f"path: {str(path)!r} holds a config that is no ViT's, or another one's: {error}") from error
