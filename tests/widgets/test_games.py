@@ -161,14 +161,16 @@ WRONG = [  # a game, a call, and what is said; without its full stop it's how th
 
 @functools.cache
 def at_first(name):
-    """A game that no test changes."""
-    return GAMES[name]()
+    """A game that no test changes, on a page."""
+    game = GAMES[name]()
+    game._repr_mimebundle_()
+    return game
 
 
 def state(game):
     """All that a game remembers and shows, but for its sentence."""
     names = {name for name in (*vars(game), *game.trait_names()) if not name.startswith("_")}
-    return {name: repr(getattr(game, name)) for name in names - {"said", "sentence", "children", "moves"}}
+    return {name: repr(getattr(game, name)) for name in names - {"said", "sentence", "children", "moves", "paint"}}
 
 
 @pytest.mark.parametrize(("name", "call", "said"), WRONG)

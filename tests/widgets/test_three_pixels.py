@@ -13,9 +13,12 @@ def read(images):
     return MODEL(data.normalise(images)).softmax(dim=1)
 
 
+DIGITS = data.mnist("test")[0][:20]
+
+
 def with_changes(place, pixels):
     """A test digit with pixels (row, column) changed, one by one."""
-    image = data.mnist("test")[0][place].clone()
+    image = DIGITS[place].clone()
     for y, x in pixels:
         image[0, y, x] = 255 if image[0, y, x] < 128 else 0
     return image

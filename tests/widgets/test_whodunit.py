@@ -74,7 +74,7 @@ def solve(game):
 
 def test_who_halves_comes_near_par():
     for faults, most in [(1, 9), (2, 18), (3, 24)]:
-        paid = [solve(whodunit.play(seed, faults)) for seed in range(1, 7)]
+        paid = [solve(whodunit.play(seed, faults)) for seed in range(1, 5)]
         par = whodunit.PAR * faults
         assert max(paid) <= most and sum(paid) / len(paid) <= par + 1 and min(paid) < par, paid
     assert solve(whodunit.play(17, 2)) <= 14  # the page's
@@ -102,8 +102,7 @@ def test_what_is_found_is_mended_and_the_second_fault_comes_out():
     assert not game.state("block 2 fc2") and game.look("block 2 fc2").state("block 2 fc2") == "equal"
     assert "Your games: " in game.accuse("8 heads").said and game.coins == 8
     assert "case 17, faults: 2" in whodunit.Whodunit.best
-    assert whodunit.misread(game.left) == whodunit.misread({}) and not game.look("projection").left
-    assert not PlaceBoard.best
+    assert not game.left and not PlaceBoard.best
 
 
 def test_the_cases_are_what_the_page_says_of_them():

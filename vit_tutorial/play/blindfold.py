@@ -89,7 +89,7 @@ class Blindfold(PadPanel):
         task = f"Draw a digit of which the class token is {SURE:.0%} sure, and which most patches read otherwise. "
         task += f"Par is {self.par['most']} of the 49, after block 6."
         if not image.any():
-            return self.tell(task, self.picture(image, blocks, -1))
+            return self.tell(task, lambda: self.picture(image, blocks, -1))
         said = f"The class token reads {a(seen)}, {sure:.0%} sure. {when(blocks).capitalize()}, "
         said += f"{int((self.read[blocks] != seen).sum())} of the 49 patches read otherwise, "
         said += f"and the empty corner reads {a(int(self.read[blocks, 0]))}. "
@@ -98,7 +98,7 @@ class Blindfold(PadPanel):
             said += f"After block 6 it's {others}: your best is {self.best}, par is {self.par['most']}."
         else:
             said += f"(It counts from {SURE:.0%} on.)" if self.drawn else f"(That's a test digit.) {task}"
-        return self.tell(said, self.picture(image, blocks, seen))
+        return self.tell(said, lambda: self.picture(image, blocks, seen))
 
     def picture(self, image: Tensor, blocks: int, seen: int) -> bytes:
         """The digit under what its 49 patches read; what the class token doesn't read is orange."""

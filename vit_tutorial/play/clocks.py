@@ -32,7 +32,7 @@ class Clocks(Panel):
         for slider, value in zip(self.sliders.values(), self.place, strict=True):
             slider.value = value
         said = f"Left, how alike all places are to row {row}, column {column}. Right, its hands: column, then row."
-        return self.tell(said, self.draw())
+        return self.tell(said, self.draw)
 
     def draw(self) -> bytes:
         row, column = self.place

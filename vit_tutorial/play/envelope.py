@@ -1,5 +1,6 @@
 """Lesson 08's game, the sealed envelope: twenty tries on a board, and an envelope of test digits that opens once."""
 
+import functools
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -75,7 +76,7 @@ class Envelope(FieldPanel):
         self.step, self.seed, self.tries, self.opened = step, seed, [], []
         start = {"rate": 1e-3, "shift": 2, "smoothing": 0.1}
         super().__init__(FIELDS, start, {"train": self.train, "open the envelope": self.reveal}, {})
-        self.tell(f"{self.task()} {MOST} tries are left.", self.draw(None))
+        self.tell(f"{self.task()} {MOST} tries are left.", lambda: self.draw(None))
 
     def task(self) -> str:
         return f"Train the model that reads the most digits in the envelope. To beat: {self.beat():.1f} %."
@@ -96,7 +97,7 @@ class Envelope(FieldPanel):
         with torch.random.fork_rng(devices=[]):
             model = self.learn(**how)
         self.tries.append(Try(how, model, read(model, *self.few)))
-        return self.tell(self.standing(), self.draw(model))
+        return self.tell(self.standing(), lambda: self.draw(model))
 
     def learn(self, rate: float, shift: int, smoothing: float) -> ViT:
         """A new model after 200 steps with these settings, and the ten digits on the way."""
@@ -105,7 +106,10 @@ class Envelope(FieldPanel):
         optimizer = torch.optim.AdamW(parameter_groups(model, 0.05), betas=(0.9, 0.99), fused=True)
         for n in range(STEPS):
             if n % 50 == 0:
-                self.tell(f"Try {len(self.tries) + 1}: step {n} of {STEPS} …", self.draw(model if n else None))
+                self.tell(
+                    f"Try {len(self.tries) + 1}: step {n} of {STEPS} …",
+                    functools.partial(self.draw, model if n else None),
+                )
             for group in optimizer.param_groups:
                 group["lr"] = rate * schedule((n + 1) / STEPS, 0.1)
             batch = torch.randint(len(images), (64,))
@@ -128,7 +132,7 @@ class Envelope(FieldPanel):
         won = "You win" if mine > self.beat() else "The machine wins"
         said = f"Your leader: {max(board):.0f} % on the board, {mine:.1f} % in the envelope ({mine - max(board):+.1f}; "
         said += f"all your tries {average:+.1f} on average). {won}: the machine's leader reads {self.beat():.1f} %."
-        return self.tell(said, self.draw(None))
+        return self.tell(said, lambda: self.draw(None))
 
     def draw(self, model: ViT | None) -> bytes:
         """What the model reads of the ten digits, above the board; or, when it's open, what was in the envelope."""

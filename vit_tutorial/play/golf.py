@@ -130,7 +130,7 @@ class Golf(Panel):
             if head <= len(W):
                 number = int(W[head - 1, i, j])
                 button.description, button.style.button_color = str(number), COLOURS[number]
-        return self.tell(said, self.draw(with_W=False))
+        return self.tell(said, lambda: self.draw(with_W=False))
 
     def field(self, head: int) -> ipywidgets.VBox:
         """One head's W_q as a table of buttons; a click goes from 0 to 2, to -2, and back to 0."""

@@ -64,14 +64,14 @@ def faults_of(place: str) -> dict[str, Callable[[nn.Module], None]]:
 
 
 @functools.cache
-def material() -> tuple[nn.Module, Tensor, Tensor]:
-    """The original, 300 digits and their labels."""
+def material() -> tuple[nn.Module, Tensor, Tensor, int]:
+    """The original, 300 digits and their labels, and how many of them it misreads."""
     pixels, labels = data.mnist("test")
-    return weights.load(data.path("vit_mnist.safetensors")).eval(), data.normalise(pixels[:300]), labels[:300]
+    original, digits = weights.load(data.path("vit_mnist.safetensors")), data.normalise(pixels[:300])
+    return original, digits, labels[:300], misread(original, digits, labels[:300])
 
 
-def misread(model: nn.Module) -> int:
-    _, digits, labels = material()
+def misread(model: nn.Module, digits: Tensor, labels: Tensor) -> int:
     return (predict(model, digits).argmax(dim=1) != labels).sum().item()
 
 
@@ -81,14 +81,14 @@ class Hunt(PlaceBoard):
     best: ClassVar[dict[str, int]] = {}
 
     def __init__(self, seed: int, compare: Callable):
-        self.original, self.digits, _ = material()
+        self.original, self.digits, labels, before = material()
         draw, self.copy, self.compare = random.Random(seed), copy.deepcopy(self.original), compare
         place = draw.choice([*MODULES])
         had = draw.choice([*faults_of(place)])
         faults_of(place)[had](self.copy.get_submodule(MODULES[place]))
         super().__init__(f"hunt {seed}", COLUMNS, {place: had}, PAR)
-        self.said = f"Hunt {seed}: the copy misreads {misread(self.copy)} of 300 digits, the original "
-        self.said += f"{misread(self.original)} (guessing: 270). Par is {PAR} coins."
+        self.said = f"Hunt {seed}: the copy misreads {misread(self.copy, self.digits, labels)} of 300 digits, "
+        self.said += f"the original {before} (guessing: 270). Par is {PAR} coins."
 
     def probe(self, name: str) -> tuple[bool, str]:
         pair = tuple(model.get_submodule(MODULES[name]) for model in (self.copy, self.original))

@@ -25,13 +25,14 @@ class Panel(ipywidgets.VBox):
     """What the games of buttons and fields share. A game's calls end in `tell`; its buttons make the same calls.
 
     `moves` are the buttons of the last row, and what they call. `said` is the sentence under which all is shown, and
-    the words of the picture where no widget can run.
+    the words of the picture where no widget can run. Nothing is drawn before the panel is displayed: of ten calls in
+    a cell only the last one's picture is seen.
     """
 
     _ipython_display_ = None  # ipywidgets 7 would take the static picture away
 
     def __init__(self, *rows: ipywidgets.Widget, moves: Mapping[str, Callable] | None = None):
-        self.moves = moves or {}
+        self.moves, self.seen, self.paint = moves or {}, False, bytes
         self.sentence, self.screen = ipywidgets.HTML(), ipywidgets.Image(layout={"max_width": "100%"})
         super().__init__([self.sentence, *rows, buttons([*self.moves], self.do), self.screen])
 
@@ -41,10 +42,12 @@ class Panel(ipywidgets.VBox):
             return self.tell(no_such("button", move, self.moves))
         return self.moves[move]()
 
-    def tell(self, said: str, picture: bytes | None = None) -> "Panel":
-        """Say something, and show a PNG file's bytes if there's another picture."""
+    def tell(self, said: str, picture: Callable[[], bytes] | None = None) -> "Panel":
+        """Say something; `picture` makes a PNG file's bytes if there's another one to show."""
         self.said, self.sentence.value = said, f'<p aria-live="polite" style="font-size: 16px">{said}</p>'
-        self.screen.value = self.screen.value if picture is None else picture
+        self.paint = picture or self.paint
+        if self.seen and picture:
+            self.screen.value = picture()
         return self
 
     def still(self) -> bytes:
@@ -52,6 +55,7 @@ class Panel(ipywidgets.VBox):
         return self.screen.value
 
     def _repr_mimebundle_(self, **kwargs):
+        self.seen, self.screen.value = True, self.paint()
         view = {"version_major": 2, "version_minor": 0, "model_id": self.model_id}
         shown = {"application/vnd.jupyter.widget-view+json": view, "text/plain": self.said}
         return shown | {"image/png": b64encode(self.still()).decode()}, {"image/png": {"alt": self.said}}
@@ -140,7 +144,8 @@ def slide(draw: Callable[[int], tuple], name: str, low: int, high: int, value: i
 
     def follow(_=None):
         figure, words = draw(slider.value)
-        panel.tell(words, plots.png(figure))
+        picture = plots.png(figure)
+        panel.tell(words, lambda: picture)
 
     slider.observe(follow, "value")
     follow()

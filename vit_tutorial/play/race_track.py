@@ -62,8 +62,8 @@ class RaceTrack(Panel):
         self.old.value, self.new.value = names[:2]
         moves = {"race": self.race, "disturb": self.disturb}
         super().__init__(ipywidgets.HBox([self.old, self.new]), moves=moves)
-        screen = draw({}, *names[:2], "no race yet", self.par)
-        self.tell(f"Choose two versions and let them race. {self.task()}", screen)
+        said = f"Choose two versions and let them race. {self.task()}"
+        self.tell(said, lambda: draw({}, *names[:2], "no race yet", self.par))
 
     def task(self) -> str:
         keep = f"{KEEP * len(self.digits):,.0f} of {REFERENCE}'s {len(self.digits):,} answers"
@@ -122,7 +122,7 @@ class RaceTrack(Panel):
             for name, spent in race(works, min(CHUNK, rounds - len(times[old]))).items():
                 times[name] += spent
             said = f"{old} against {new}, round {len(times[old])} of {rounds}"
-            self.tell(said, draw(times, old, new, lamp, self.par))
+            self.tell(said, lambda: draw(times, old, new, lamp, self.par))
         for other in others:
             other.wait()
         lamp, (low, middle, high) = judge(times, old, new).rsplit(": ", 1)[1], ratio(times[old], times[new])
@@ -138,7 +138,7 @@ class RaceTrack(Panel):
         best = max(self.board.values(), default=0)
         said += f"Your best: {best:.2f}. " * bool(best) + f"Score to beat: {self.par:.1f}."
         said += " Beaten!" * (counts and middle > self.par)
-        return self.tell(said, draw(times, old, new, lamp, self.par))
+        return self.tell(said, lambda: draw(times, old, new, lamp, self.par))
 
 
 def play(track: dict[str, Version], digits: Tensor) -> RaceTrack:

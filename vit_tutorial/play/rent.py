@@ -116,10 +116,14 @@ class Rent(FieldPanel):
         offer, deadline = self.offer(), self.fields["deadline"].value
         need, computing, waiting, euros = price(**offer)
         hours, fits = computing + waiting, need.peak <= 0.9 * CARDS[offer["card"]][0]
-        figure, (axes,) = plots.canvas(1, 2, 10, 3.1, yticks=[], ylim=(-0.95, 0.45))
-        figure.suptitle(self.task(), fontsize=11)
-        draw_memory(axes[0], offer["card"], need)
-        draw_hours(axes[1], computing, waiting, DEADLINES[deadline], euros)
+
+        def picture() -> bytes:
+            figure, (axes,) = plots.canvas(1, 2, 10, 3.1, yticks=[], ylim=(-0.95, 0.45))
+            figure.suptitle(self.task(), fontsize=11)
+            draw_memory(axes[0], offer["card"], need)
+            draw_hours(axes[1], computing, waiting, DEADLINES[deadline], euros)
+            return plots.png(figure)
+
         said = f"{begin}{words(**offer)}: {need.peak / 1e9:.1f} GB on each GPU, "
         said += f"{hours:,.1f} hours, {euros:,.2f} euros. "
         if not fits:
@@ -131,7 +135,7 @@ class Rent(FieldPanel):
         elif counts:
             self.best[deadline] = min(euros, self.best.get(deadline, euros))
             said += f"Done! Your cheapest: {self.best[deadline]:.2f}. The cheapest of all: {PARS[deadline]:.2f}."
-        return self.tell(f"{self.task()} {said}", plots.png(figure))
+        return self.tell(f"{self.task()} {said}", picture)
 
     def give_up(self) -> "Rent":
         """Shows the cheapest offer of all for this deadline."""

@@ -114,7 +114,7 @@ class Teach(PadPanel):
         if reached:
             praise = "that is par or better!" if reached[0] <= PAR else "try it with fewer."
             said += f" You needed {reached[0]}: {praise}"
-        return self.tell(said, self.picture())
+        return self.tell(said, self.picture)
 
     def still(self) -> bytes:
         return self.picture(self.said.replace("kept. ", "kept.\n", 1))

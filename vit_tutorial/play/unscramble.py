@@ -70,10 +70,10 @@ class Unscramble(Panel):
             return self.tell(f"There is no level {number!r}: 1 to {len(LEVELS)}.")
         self.number, self.tried = number, set()
         if number < len(LEVELS):
-            return self.tell(f"Level {number}: cut this cat so that its patches are right.", self.picture())
+            return self.tell(f"Level {number}: cut this cat so that its patches are right.", self.picture)
         sure = opinion(patchify(material()[1], 4))[1]
         said = f"Level {number}: the right cut says cat, {sure:.1%} sure. Find a wrong one that is surer."
-        return self.tell(said, self.picture())
+        return self.tell(said, self.picture)
 
     def cut(self, pattern: str) -> "Unscramble":
         """Try a pattern; P1 and P2 are 4."""
@@ -91,10 +91,10 @@ class Unscramble(Panel):
         surer = kind == "cat" and sure > opinion(right)[1]
         won = torch.equal(patches, right) if self.number < len(LEVELS) else surer
         if not won:
-            return self.tell(said + " Not yet.", self.picture(patches))
+            return self.tell(said + " Not yet.", lambda: self.picture(patches))
         self.solved[self.number] = min(len(self.tried), self.solved.get(self.number, len(self.tried)))
         said += f" Solved! That makes {len(self.solved)} of {len(LEVELS)}, with {sum(self.solved.values())} cuts."
-        return self.tell(said, self.picture(patches))
+        return self.tell(said, lambda: self.picture(patches))
 
     def picture(self, patches: Tensor | None = None) -> bytes:
         """The level's picture, and beside it what was cut, put together as if it were right."""

@@ -11,10 +11,9 @@ from einops import rearrange
 from torch import Tensor, nn
 
 from .. import data
-from ..evaluate import predict
 from ..weights.detective import PLACES, enters
 from .cases import digit_model
-from .hunt import put
+from .hunt import misread, put
 from .places import PlaceBoard
 
 COLUMNS = {
@@ -51,10 +50,11 @@ FAULTS = {  # by suspect: a module, where {i} is the number of a block, and what
 
 
 @functools.cache
-def material() -> tuple[Tensor, Tensor, dict[str, Tensor]]:
-    """The pixels and labels of 300 digits, and what enters each place of the original for the first 20."""
+def material() -> tuple[Tensor, Tensor, dict[str, Tensor], int]:
+    """300 digits' pixels and labels, what enters each place of the original for 20, and how many it misreads."""
     raw, labels = (part[:300] for part in data.mnist("test"))
-    return raw, labels, enters(digit_model(), data.normalise(raw[:20]))
+    digits = data.normalise(raw)
+    return raw, labels, enters(digit_model(), digits[:20]), misread(digit_model(), digits, labels)
 
 
 def faulty(left: dict[str, int]) -> tuple[nn.Module, Tensor]:
@@ -64,11 +64,6 @@ def faulty(left: dict[str, int]) -> tuple[nn.Module, Tensor]:
         where, act = FAULTS[name]
         act(model.get_submodule(where.format(i=i)))
     return model, raw / 255 * 2 - 1 if "pixel scale" in left else data.normalise(raw)
-
-
-def misread(left: dict[str, int]) -> int:
-    model, images = faulty(left)
-    return (predict(model, images).argmax(dim=1) != material()[1]).sum().item()
 
 
 class Whodunit(PlaceBoard):
@@ -82,8 +77,10 @@ class Whodunit(PlaceBoard):
         blocks = {name: "in block {i}" if "{i}" in FAULTS[name][0] else "outside the blocks" for name in self.left}
         had = {name: words.format(i=self.left[name]) for name, words in blocks.items()}
         super().__init__(f"case {seed}, faults: {faults}", COLUMNS, had, PAR * faults, FAULTS, PRICES)
-        self.said = f"Case {seed}: {faults} fault{'s' * (faults > 1)}. The copy misreads {misread(self.left)} of 300 "
-        self.said += f"digits, the original {misread({})} (guessing: 270). Par is {self.par} coins."
+        _, labels, _, before = material()
+        wrong = misread(*faulty(self.left), labels)
+        self.said = f"Case {seed}: {faults} fault{'s' * (faults > 1)}. The copy misreads {wrong} of 300 "
+        self.said += f"digits, the original {before} (guessing: 270). Par is {self.par} coins."
         self.gaps = self.compare()
 
     def compare(self) -> dict[str, float]:

@@ -117,7 +117,7 @@ class Workshop(Panel):
         """The block as it stands, and the sums that it has learned so far."""
         self.recipe = recipe
         yours = f"Your block: {' '.join(recipe)}. " if recipe else ""
-        return self.tell(said or f"{yours}{self.task()}", self.picture(found))
+        return self.tell(said or f"{yours}{self.task()}", lambda: self.picture(found))
 
     def task(self) -> str:
         goal = f"Build a block that learns {GOAL} of the {len(RATES) * len(PAIRS)} sums, with as few parts as you can."

@@ -6,6 +6,8 @@ from dataclasses import asdict
 from os import PathLike
 
 import torch
+from torch import nn
+from torch.overrides import TorchFunctionMode
 
 from .. import files
 from ..modern import ModernConfig, build
@@ -48,7 +50,7 @@ def load(path: str | PathLike) -> ViT:
         config = read_config(texts["vit_config"])
         if config.depth > len(tensors):  # before time is asked for; what else differs is listed below
             raise ValueError(f"it has {config.depth} blocks, the file {len(tensors)} tensors")
-        with torch.device("meta"):  # without memory and start values: the file's tensors take their places
+        with torch.device("meta"), NoStart():  # without memory: the file's tensors take their places
             model = build(config)
         check_entries(tensors, model.state_dict())
         if notes := convert(tensors, torch.get_default_dtype(), {name: name for name in tensors}):
@@ -59,6 +61,13 @@ def load(path: str | PathLike) -> ViT:
     except (ArithmeticError, LookupError, RecursionError, RuntimeError, TypeError, ValueError) as error:
         raise ValueError(f"path: {str(path)!r} holds a config that is no ViT's, or another one's: {error}") from error
     return model.eval()
+
+
+class NoStart(TorchFunctionMode):
+    """Within it no start values are drawn: for tensors without memory torch imports its compiler, which takes 2 s."""
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        return kwargs["tensor"] if func is nn.init.normal_ else func(*args, **kwargs or {})
 
 
 def read_config(text: str) -> ViTConfig:
