@@ -38,7 +38,10 @@ def assert_same_tensors(folder, expected):
     assert all(torch.equal(tensors[name], expected[name]) for name in expected)
 
 
-@pytest.mark.parametrize(("call", "count"), [("replace", 2), ("fsync", 5), ("replace", 6), ("replace", 7)])
+OTHER_MOMENTS = [pytest.param(*at, marks=pytest.mark.long) for at in (("replace", 2), ("fsync", 5), ("replace", 7))]
+
+
+@pytest.mark.parametrize(("call", "count"), [("replace", 6), *OTHER_MOMENTS])
 def test_a_run_killed_while_saving_ends_with_the_same_weights(process, uninterrupted, tmp_path, call, count):
     run = process(target=killed_while_saving, args=(tmp_path, call, count))
     run.start()

@@ -1,5 +1,7 @@
 """Lesson 13's start of two processes: what they print comes back in the order of their ranks, and why one fails."""
 
+import pytest
+
 from vit_tutorial.train.processes import torchrun
 
 
@@ -22,6 +24,7 @@ def test_all_processes_are_heard_with_their_helpers_under_the_callers_names(caps
     assert capsys.readouterr().out == "rank 0 of 2 a helper 3.0\nrank 1 of 2 a helper 3.0\n"
 
 
+@pytest.mark.long
 def test_the_reason_of_a_failure_is_shown(capsys):
     torchrun(fails, processes=1)
     said = capsys.readouterr().out
