@@ -1,7 +1,9 @@
 """What students hand in: whose file it is, whether it is the lesson, and where nbgrader looks for it."""
 
 import ast
+import copy
 import itertools
+import json
 import os
 import time
 import zipfile
@@ -13,7 +15,8 @@ import nbformat
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
 
-from ..lessons import Refused, exercises, is_check, read, title
+from ..lessons import Refused, exercises, is_check, title
+from .answers import asked
 from .assignment import MOODLE_FILE, Assignment
 from .looks import MOVED, body
 from .names import MOODLE, free, namesakes, owners, student_of
@@ -44,7 +47,10 @@ def shown(text: str) -> str:
 
 
 def as_released(notebook: NotebookNode, release: NotebookNode) -> None:
-    """All metadata as they were handed out; of copies one keeps nbgrader's, the last that has something in it."""
+    """All metadata as they were handed out; of copies one keeps nbgrader's, the last that has something in it.
+
+    A check says if it `was_right` in the notebook, and an answer if it `was_markdown`.
+    """
     known = {name: cell for cell in release.cells if (name := grade_id(cell))}
     chosen: dict[str, NotebookNode] = {}
     for cell in notebook.cells:
@@ -57,6 +63,8 @@ def as_released(notebook: NotebookNode, release: NotebookNode) -> None:
     for cell in notebook.cells:
         name = places.get(id(cell))
         cell.metadata = {"nbgrader": dict(known[name].metadata.nbgrader)} if name else {}
+        if name and cell.cell_type == "markdown" != known[name].cell_type:
+            cell.cell_type, cell.metadata["was_markdown"] = "code", True
         cell.pop("attachments", None)
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = [], None
@@ -70,9 +78,15 @@ def handed_in(path: Path, release: NotebookNode) -> NotebookNode:
     if (size := path.stat().st_size) > LARGEST:
         raise Refused(f"{size / 1e6:.0f} MB, a lesson has {LARGEST / 1e6:.0f} at most")
     try:
-        notebook = read(path)
+        raw = path.read_bytes()
+        found = json.loads(raw.decode(json.detect_encoding(raw), "replace"))
+        text = json.dumps(found, ensure_ascii=False).encode("utf-8", "replace")  # half an emoji is no text
+        notebook = nbformat.reads(text, as_version=4)
         if len(notebook.cells) > 1000:
             raise ValueError
+        right = {
+            call[0] for cell in notebook.cells if was_right(cell) for call in map(asked, body(cell.source)) if call
+        }
         as_released(notebook, release)
         ids = {*map(grade_id, notebook.cells)}
         top = notebook.cells[0].source.partition("\n")[0]
@@ -81,12 +95,13 @@ def handed_in(path: Path, release: NotebookNode) -> NotebookNode:
         raise Refused(
             "a notebook that is damaged" if own == ".ipynb" else f"not a notebook ({own or 'no ending'})"
         ) from error
-    checks = [check for *_, check in exercises(release)]
+    checks = [copy.deepcopy(check) for *_, check in exercises(release)]
     missing = [check for check in checks if check.metadata.nbgrader.grade_id not in ids]
     if len(missing) == len(checks) and top != f"# {title(release)}":
         raise Refused(f"a notebook, but not {title(release)}")
     pairs = itertools.pairwise(release.cells)
-    answers = {grade_id(before) or grade_id(check): check for before, check in pairs if check in missing}
+    back = {grade_id(check): check for check in missing}
+    answers = {grade_id(before) or name: back[name] for before, check in pairs if (name := grade_id(check)) in back}
     for cell in [*notebook.cells]:  # a check goes back behind its answer, or to the end
         if check := answers.pop(grade_id(cell), None):
             notebook.cells.insert(notebook.cells.index(cell) + 1, check)
@@ -98,7 +113,14 @@ def handed_in(path: Path, release: NotebookNode) -> NotebookNode:
             moved = new_code_cell(f"{cell.source}\n{MOVED}")
             notebook.cells.insert(notebook.cells.index(cell), moved)
         cell.source = given[grade_id(cell)]
+        if asked(body(cell.source)[0])[0] in right:
+            cell.metadata["was_right"] = True
     return notebook
+
+
+def was_right(cell: NotebookNode) -> bool:
+    """Whether a check's line for a right answer is among what a cell printed."""
+    return ": right, on " in json.dumps(cell.get("outputs"))
 
 
 def unpacked(packed: Path, folder: Path) -> Path:

@@ -71,9 +71,9 @@ class Marks(NbGraderPreprocessor):
             kept[cell.metadata.nbgrader.grade_id] = {
                 "verdict": verdict.kind,
                 "sentences": [cut(sentence, 500) for sentence in verdict.sentences],
-                "look": verdict.look or ("empty" if verdict.kind == "empty" else ""),
+                "look": verdict.look,
             }
-            lines = [cut(verdict.text, 5000), *filter(None, [verdict.note])]
+            lines = [cut(verdict.text, 5000), *verdict.note.splitlines()]
             text = "\n".join(textwrap.fill(line, 85) for line in lines) + "\n"  # the page cuts longer lines
             cell.outputs = [new_output("stream", text=text), new_output("execute_result", shown, execution_count=None)]
         place = Path("autograded", resources["nbgrader"]["student"], resources["nbgrader"]["assignment"], VERDICTS)
