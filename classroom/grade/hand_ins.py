@@ -5,6 +5,7 @@ import copy
 import itertools
 import json
 import os
+import re
 import time
 import zipfile
 from collections.abc import Iterator
@@ -19,9 +20,10 @@ from ..lessons import Refused, exercises, is_check, title
 from .answers import asked
 from .assignment import MOODLE_FILE, Assignment
 from .looks import MOVED, body
-from .names import MOODLE, free, namesakes, owners, student_of
+from .names import ATTEMPT, MOODLE, free, namesakes, owners, student_of
 
 LARGEST = 40_000_000  # bytes; the edition in one file has 13 MB
+MOST = 3000  # files in a zip
 
 
 @dataclass
@@ -62,8 +64,9 @@ def as_released(notebook: NotebookNode, release: NotebookNode) -> None:
     places = {id(cell): name for name, cell in chosen.items()}
     for cell in notebook.cells:
         name = places.get(id(cell))
+        markdown = name and (cell.cell_type == "markdown" != known[name].cell_type or "was_markdown" in cell.metadata)
         cell.metadata = {"nbgrader": dict(known[name].metadata.nbgrader)} if name else {}
-        if name and cell.cell_type == "markdown" != known[name].cell_type:
+        if markdown:
             cell.cell_type, cell.metadata["was_markdown"] = "code", True
         cell.pop("attachments", None)
         if cell.cell_type == "code":
@@ -119,33 +122,44 @@ def handed_in(path: Path, release: NotebookNode) -> NotebookNode:
 
 
 def was_right(cell: NotebookNode) -> bool:
-    """Whether a check's line for a right answer is among what a cell printed."""
-    return ": right, on " in json.dumps(cell.get("outputs"))
+    """Whether a check's line for a right answer is among what a cell printed, or was when it was handed in."""
+    return ": right, on " in json.dumps(cell.get("outputs")) or "was_right" in cell.metadata
 
 
-def unpacked(packed: Path, folder: Path) -> Path:
-    """The folder, with what a zip holds and is no larger than a hand-in may be."""
+def unpacked(packed: Path, folder: Path) -> Iterator[tuple[Path, Refused]]:
+    """Put into the folder what a zip holds and is no larger than a hand-in may be; the others, and why."""
     try:
         with zipfile.ZipFile(packed) as archive:
-            for info in archive.infolist()[:3000]:
-                if not info.is_dir() and info.file_size <= LARGEST:
+            for number, info in enumerate(archive.infolist()):
+                try:
+                    if number >= MOST or info.file_size > LARGEST:
+                        raise Refused(f"behind the first {MOST} files of a zip, or larger than {LARGEST / 1e6:.0f} MB")
+                    archive.read(info)  # damaged, it would be left half written
                     path = Path(archive.extract(info, folder))
-                    os.utime(path, 2 * (time.mktime((*info.date_time, 0, 0, -1)),))
+                    if not info.is_dir():
+                        os.utime(path, 2 * (time.mktime((*info.date_time, 0, 0, -1)),))
+                except Refused as reason:
+                    yield Path(info.filename), reason
+                except Exception as error:
+                    yield Path(info.filename), Refused(f"in a zip, from which it cannot be read ({error})")
     except Exception as error:  # a file may hold anything
         raise Refused("a zip that does not open") from error
-    return folder
 
 
 def files(folder: Path, room: Path, deep: int = 2) -> Iterator[tuple[Path, Path | Refused]]:
     """Each file's place among the hand-ins, and where it is; what a zip holds has the zip's own place before it."""
+    if folder.is_file():
+        packed, folder = folder, room / f"{len([*room.iterdir()])}"
+        folder.mkdir()
+        yield from unpacked(packed, folder)
+        folder = within(folder)
     for path in sorted(folder.rglob("*")):
         where = path.relative_to(folder)
         if any(part.startswith((".", "__")) for part in where.parts) or (path.is_dir() and not path.is_symlink()):
             continue
         if path.suffix.lower() == ".zip" and not path.is_symlink() and deep and path.stat().st_size <= LARGEST:
             try:
-                inner = unpacked(path, room / f"{len([*room.iterdir()])}")
-                found = [(where.with_suffix("") / inside, file) for inside, file in files(inner, room, deep - 1)]
+                found = [(where.with_suffix("") / inside, file) for inside, file in files(path, room, deep - 1)]
                 yield from found or [(where, Refused("a zip without a notebook"))]
             except Refused as reason:
                 yield where, reason
@@ -153,13 +167,22 @@ def files(folder: Path, room: Path, deep: int = 2) -> Iterator[tuple[Path, Path 
         yield where, path
 
 
+def within(folder: Path) -> Path:
+    """The folder, or the one in it that holds all others, as ILIAS packs them."""
+    there = [path for path in folder.iterdir() if not path.name.startswith((".", "__"))]
+    if len(there) == 1 and there[0].is_dir() and sum(path.is_dir() for path in there[0].iterdir()) > 1:
+        return there[0]
+    return folder
+
+
 def arrived(
     work: Assignment, folder: Path, known: dict[str, str], room: Path
 ) -> Iterator[tuple[Path, Path | Refused, str, str]]:
     """Each file that came, as `files` gives them, with the name of its student's folder and the student's name."""
-    for where, path in files(folder, room):
+    again = folder == work.course / "submitted"
+    for where, path in files(folder if again or folder.is_file() else within(folder), room):
         try:
-            if folder != work.course / "submitted":
+            if not again:
                 yield where, path, *student_of(where, work.lesson)
             elif where.parts[1:] == (work.lesson, f"{work.lesson}.ipynb"):
                 yield where, path, where.parts[0], known.get(where.parts[0], where.parts[0])
@@ -209,12 +232,18 @@ def place(work: Assignment, folder: Path, room: Path) -> dict[str, Student]:
         if not student.files:
             print(f"{key}: nothing to grade")
             continue
-        _, where, notebook = max(student.files, key=lambda file: file[0])
+        _, where, notebook = max(student.files, key=age)
         if len(student.files) > 1:
             print(f"{key}: {len(student.files)} files; the newest counts, {shown(str(where))}")
         student.before = path.read_bytes() if path.is_file() else None
         nbformat.write(notebook, path)
     return dict(sorted(found.items()))
+
+
+def age(file: tuple[float, Path, NotebookNode]) -> tuple:
+    """What grows from an attempt to the next: Blackboard's date, the file's, or the numbers in its name (Canvas)."""
+    name = str(file[1])
+    return ATTEMPT.findall(name), file[0], [int(number) for number in re.findall(r"\d+", name)]
 
 
 def number_in(folder: str) -> str:
