@@ -207,6 +207,8 @@ def main() -> None:
             continue
         try:
             said = look(task["cells"], *asked_for, task["words"])
+        except seal.Borrowed:
+            said = {"words": seal.BORROWED}
         except BaseException as error:
             said = {"words": in_words(error)}
         say(key, **said)

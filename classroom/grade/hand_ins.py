@@ -74,12 +74,16 @@ def as_released(notebook: NotebookNode, release: NotebookNode) -> None:
     notebook.metadata = release.metadata
 
 
+def fits(size: int) -> None:
+    if size > LARGEST:
+        raise Refused(f"{size / 1e6:.0f} MB, a lesson has {LARGEST / 1e6:.0f} at most")
+
+
 def handed_in(path: Path, release: NotebookNode) -> NotebookNode:
     """A file as a hand-in of the released lesson, with checks that are missing put back at its end."""
     if path.is_symlink() or not path.is_file():
         raise Refused("a link or no file")
-    if (size := path.stat().st_size) > LARGEST:
-        raise Refused(f"{size / 1e6:.0f} MB, a lesson has {LARGEST / 1e6:.0f} at most")
+    fits(path.stat().st_size)
     try:
         raw = path.read_bytes()
         found = json.loads(raw.decode(json.detect_encoding(raw), "replace"))
@@ -132,8 +136,9 @@ def unpacked(packed: Path, folder: Path) -> Iterator[tuple[Path, Refused]]:
         with zipfile.ZipFile(packed) as archive:
             for number, info in enumerate(archive.infolist()):
                 try:
-                    if number >= MOST or info.file_size > LARGEST:
-                        raise Refused(f"behind the first {MOST} files of a zip, or larger than {LARGEST / 1e6:.0f} MB")
+                    if number >= MOST:
+                        raise Refused(f"behind the first {MOST} files of a zip")
+                    fits(info.file_size)
                     archive.read(info)  # damaged, it would be left half written
                     path = Path(archive.extract(info, folder))
                     if not info.is_dir():

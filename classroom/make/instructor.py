@@ -28,9 +28,9 @@ patches, each patch becomes a vector of D numbers called a token, so a batch is 
 before each is told its position. Slides 2 and 7 of lesson 00, *The map* and *Equation 1: words*, show this in eight
 minutes, which you take from slides marked *if late*. Your students also need `nn.Linear` and `nn.Module`.
 
-**Lesson 09 for a class that had only 04.** Without the slides marked *if late* it leaves thirteen minutes. Show first
-slides 2 and 3 of lesson 06, *Normalise, keep token 0* and *One row per class*: how one token becomes ten logits. Then
-slide 2 of lesson 07, *The model on one page*: attention is inside its twelve blocks. Lesson 09's model has six.
+**Lesson 09 for a class that had only 04: 81 minutes.** Leave out the slides marked *if late*, and show first slides 2
+and 3 of lesson 06, *Normalise, keep token 0* and *One row per class*: how one token becomes ten logits. Then slide 2 of
+lesson 07, *The model on one page*: attention is inside its twelve blocks. Lesson 09's model has six.
 
 **An hour.** Leave out the slides marked *if late*, and give *Write it first* as homework, too. Each plan says how many
 minutes that takes.
