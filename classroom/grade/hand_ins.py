@@ -226,14 +226,15 @@ def place(work: Assignment, folder: Path, room: Path) -> dict[str, Student]:
             if isinstance(path, Refused):
                 raise path
             student.files.append((path.lstat().st_mtime, where, handed_in(path, work.release)))
-        except Refused as reason:
+        except Exception as error:  # one file ends nobody else's grading
+            reason = error if isinstance(error, Refused) else f"{type(error).__name__}: {error}"
             print(f"{shown(str(where))}: {reason}; skipped")
             student.skipped.append(f"{shown(where.name)}: {reason}")
     for key, student in sorted(found.items()):
         path = work.submitted(key)
         path.parent.mkdir(parents=True, exist_ok=True)
         if number_in(student.folder):
-            path.with_name(MOODLE_FILE).write_text(student.folder, encoding="utf-8")
+            path.with_name(MOODLE_FILE).write_bytes(student.folder.encode("utf-8", "replace"))
         if not student.files:
             print(f"{key}: nothing to grade")
             continue

@@ -23,6 +23,8 @@ from nbgrader.utils import capture_log
 from traitlets import Integer
 from traitlets.config import Config, PyFileConfigLoader
 
+from vit_tutorial import files
+
 from .. import SITE
 from ..lessons import CARD, HEADING, Refused, exercises, is_check, read
 from ..make.edition import ForStudents
@@ -78,7 +80,7 @@ class Marks(NbGraderPreprocessor):
             text = "\n".join(textwrap.fill(line, 85) for line in lines) + "\n"  # the page cuts longer lines
             cell.outputs = [new_output("stream", text=text), new_output("execute_result", shown, execution_count=None)]
         place = Path("autograded", resources["nbgrader"]["student"], resources["nbgrader"]["assignment"], VERDICTS)
-        place.write_text(json.dumps(kept), "utf-8")
+        files.write(place, json.dumps(kept).encode())  # whole or not at all
         return notebook, resources
 
 
