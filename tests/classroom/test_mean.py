@@ -1,6 +1,7 @@
 """Answers without all points hear why, and what ends, loops or changes what others need costs its own exercise at most.
 
-To add one: a line in MEAN, for an exercise that has none yet. In its cell `{}` is our answer.
+To add one: a line in MEAN, for an exercise that has none yet. In its cell `{}` is our answer. In the notebook, the
+check had said "right" to all of them.
 """
 
 import inspect
@@ -37,14 +38,14 @@ MEAN = {  # by exercise: the answer's cell, the kind of its verdict, words for t
     "explained": ("def explained(*_)\n    return 1", "stopped", "SyntaxError: expected ':' (your cell", "stopped"),
     "freeze": ("found = 1", "stopped", "'freeze' is not defined. Variables from other", "another cell's variable"),
     "leaks": ("def leaks(*_):\n    raise NotImplementedError()", "empty", "nothing is written yet", "empty"),
-    "mended_loss": ("%%time\ndef mended_loss(logits, labels):\n    return logits", "described", "mended_loss: ", ""),
+    "mended_loss": ("%%time\ndef mended_loss(x, labels):\n    return x", "described", "mended_loss: ", 'said "right"'),
     "attention": (
         WRAPPED % (2 * ("my_attention",) + ("ours(*given).detach().numpy()",)),
-        "one mistake named", "its numbers are right, but return a tensor", "",
+        "one mistake named", "its numbers are right, but return a tensor", 'said "right" in the notebook',
     ),
     "layer_norm": (
         WRAPPED % (2 * ("my_layer_norm",) + ("(ours(*given), given[0].zero_())[0]",)),
-        "one mistake named", "the argument `x` is changed in place", "",
+        "one mistake named", "the argument `x` is changed in place", 'said "right" in the notebook',
     ),
 }  # fmt: skip
 
@@ -60,7 +61,7 @@ def found():
         answer = code.replace("{}", EXERCISES[name].source)
         cells.append(new_code_cell(answer, metadata={"nbgrader": {"solution": True}}))
         who = EXERCISES[name].solution.__name__
-        cells.append(new_code_cell(f"checks.{name}({who})", metadata={"nbgrader": {"grade": True}}))
+        cells.append(new_code_cell(f"checks.{name}({who})", metadata={"nbgrader": {"grade": True}, "was_right": True}))
     return judge.verdicts(cells, 5)
 
 

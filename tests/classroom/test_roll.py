@@ -164,5 +164,7 @@ def test_what_one_hands_in_ends_nobody_elses_grading_and_a_run_goes_on(room, cou
     console.flush()
     assert len(tried) - begun == 4 and not [*course.rglob("*stopped*")]  # b, d and those behind them
     assert {marks(course)[key] for key in ("a", "b", "c", "d", "o" * 60, "9", "李娜_8")} == {7}
+    page = words((course / "feedback" / "a" / LESSON / f"{LESSON}.html").read_text("utf-8"))
+    assert "· 2 points" in page and "7 of 7 points" in page  # on the card, which was handed in without
     said = console.buffer.getvalue().decode("cp1252")
     assert "7 points, from the run that was stopped" in said and "of 7  ??_8" in said
