@@ -3,6 +3,7 @@
 import ast
 import contextlib
 import functools
+import io
 import json
 import re
 import shutil
@@ -194,7 +195,12 @@ def judge(name: str, said: dict) -> tuple[list[str], bool]:
     """
     exercise = EXERCISES[name]
     try:
-        with warnings.catch_warnings(action="ignore"), torch.enable_grad(), torch.random.fork_rng(devices=[]):
+        with (
+            contextlib.redirect_stdout(io.StringIO()),  # that it takes a while
+            warnings.catch_warnings(action="ignore"),
+            torch.enable_grad(),
+            torch.random.fork_rng(devices=[]),
+        ):
             got = [Fact(kind, case, value_of(value)) for kind, case, value in said["facts"]]
             right = [*exercise.seen(exercise.source)]
             same = level(got, right)
