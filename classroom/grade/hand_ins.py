@@ -175,9 +175,8 @@ def files(folder: Path, room: Path, deep: int = 2) -> Iterator[tuple[Path, Path 
 def within(folder: Path) -> Path:
     """The folder, or the one in it that holds all others, as ILIAS packs them."""
     there = [path for path in folder.iterdir() if not path.name.startswith((".", "__"))]
-    if len(there) == 1 and there[0].is_dir() and sum(path.is_dir() for path in there[0].iterdir()) > 1:
-        return there[0]
-    return folder
+    (inner,) = there if len(there) == 1 and there[0].is_dir() and not number_in(there[0].name) else (folder,)
+    return inner if sum(path.is_dir() for path in inner.iterdir()) > 1 else folder
 
 
 def arrived(

@@ -1,6 +1,7 @@
 """What a file of a hand-in may be: encodings, zips, attempts; and what of it a person is told."""
 
 import json
+import shutil
 import zipfile
 from pathlib import Path
 
@@ -76,6 +77,9 @@ def test_ilias_folder_of_all_folders_is_no_student(tmp_path):
     for name in ("anna", "bo"):
         (tmp_path / "all" / name).mkdir(parents=True)
     assert hand_ins.within(tmp_path) == tmp_path / "all"
+    (tmp_path / "7").mkdir()
+    shutil.copytree(tmp_path / "all", tmp_path / "7" / "Ann_7_assignsubmission_file_")
+    assert hand_ins.within(tmp_path / "7") == tmp_path / "7"
     assert (
         hand_ins.within(tmp_path / "all") == tmp_path / "all" and hand_ins.within(tmp_path / "all" / "bo").name == "bo"
     )
