@@ -1,7 +1,7 @@
 """Everything for a class in one folder: python -m classroom OUT [04 ...] [--only pages slides]
 
-OUT must not exist yet. It is written as a whole or not at all. Needs the extra `classroom`; TEACHING.md says what to do
-with it.
+OUT must not exist yet. It is written as a whole or not at all. `standalone`, a file a lesson for Colab, is made on
+request. Needs the extra `classroom`; TEACHING.md says what to do with it.
 """
 
 import argparse
@@ -23,9 +23,10 @@ PARTS = {  # the folder that it fills: the module of `make` whose make(lessons, 
     "instructor": "instructor",
     "course": "course",
 }
+USUAL = [part for part in PARTS if part != "standalone"]
 NEXT = """
 Open {out}/instructor/index.html, then {out}/slides/index.html.
-Hand out {out}/usb.zip ({usb:.0f} MB, as a link), and a file of {out}/standalone to whoever uses Colab.
+Hand out {out}/usb.zip ({usb:.0f} MB, as a link).
 """
 
 
@@ -53,7 +54,7 @@ def make(out: Path, numbers: list[str], parts: list[str]) -> None:
                     shutil.move(made / part / inside, usb / part)
             shutil.make_archive(str(usb), "zip", made, "usb")
         os.replace(made, out)
-    if {*parts} == {*PARTS}:
+    if {*parts} >= {*USUAL}:
         print(NEXT.format(out=out, usb=(out / "usb.zip").stat().st_size / 1e6))
 
 
@@ -65,7 +66,7 @@ def main() -> None:
     )
     parser.add_argument("out", type=Path, metavar="OUT", help="a new folder")
     parser.add_argument("lessons", nargs="*", metavar="NUMBER", help="lessons, for example 00 04; all if none is given")
-    parser.add_argument("--only", nargs="+", choices=PARTS, default=[*PARTS], metavar="PART", help=", ".join(PARTS))
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=USUAL, metavar="PART", help=", ".join(PARTS))
     arguments = parser.parse_args()
     try:
         make(arguments.out.resolve(), arguments.lessons, arguments.only)

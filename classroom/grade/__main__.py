@@ -7,6 +7,8 @@ that is there.
 """
 
 import argparse
+import hashlib
+import json
 import shutil
 import sys
 import tempfile
@@ -22,7 +24,7 @@ from nbgrader.converters import Autograde, GenerateFeedback
 from ..lessons import Refused
 from . import sandbox
 from .assignment import Assignment, lesson_of
-from .hand_ins import Student, number_in, place, shown, unpacked
+from .hand_ins import Student, number_in, place, shown
 from .marks import convert
 from .names import fitting, roster
 from .report import for_moodle, looks, marks, no_mark, report, table
@@ -70,9 +72,8 @@ def grade(
 ) -> None:
     """Grade, write feedback, marks and report."""
     with tempfile.TemporaryDirectory() as room:
-        lesson, packed = lesson_of(course, number), folder and zipfile.is_zipfile(folder)
-        folder = unpacked(folder, Path(room, "0")) if packed else folder or course / "submitted"
-        if not folder.is_dir():
+        lesson, folder = lesson_of(course, number), folder or course / "submitted"
+        if not folder.is_dir() and not zipfile.is_zipfile(folder):
             raise Refused(f"{folder} is neither a folder nor a zip; hand-ins are expected in it")
         own = course / "roster.csv"
         if listed:
@@ -83,7 +84,7 @@ def grade(
         with Gradebook(f"sqlite:///{course / 'gradebook.db'}") as gradebook:
             work = Assignment(course, lesson, gradebook, roster(own) if own.is_file() else {})
             found = came(work, folder, Path(room))
-            remarks = graded(work, found, best)
+            remarks = graded(work, found, best, comma)
             print(f"\n{written(work, found, remarks, names, comma)}")
 
 
@@ -91,14 +92,16 @@ def came(work: Assignment, folder: Path, room: Path) -> dict[str, Student]:
     """The hand-ins, in their places; all who sent some, and all on the roster, are in the gradebook."""
     adopt(work)
     for key, one in work.listed.items():
-        work.gradebook.update_or_create_student(key, last_name=one.name, lms_user_id=one.id)
+        who = {"first_name": one.first, "last_name": one.last, "lms_user_id": one.id}
+        work.gradebook.update_or_create_student(key, **who)
     found = place(work, folder, room)
     if not any(student.files for student in found.values()):
         raise Refused(f"no hand-in of {work.lesson} in {folder}")
     if strangers := sorted({*found} - {*work.listed}) if work.listed else []:
         print(f"matched to nobody on the roster, so left out of Moodle's files: {', '.join(strangers)}")
     for key, student in found.items():  # so that all are in the marks, some with a blank
-        work.gradebook.update_or_create_student(key, **({"last_name": student.name} if student.name != key else {}))
+        own = key not in work.listed and student.name != key
+        work.gradebook.update_or_create_student(key, **({"last_name": student.name} if own else {}))
     numbers = {key: number_in(name) for key, name in work.moodle_folders().items()}
     for key, number in numbers.items():  # one participant, whose name or id is another now
         for own in (one for one in found if one != key and numbers.get(one) == number and key not in found):
@@ -106,33 +109,54 @@ def came(work: Assignment, folder: Path, room: Path) -> dict[str, Student]:
     return found
 
 
-def graded(work: Assignment, found: dict[str, Student], best: bool) -> dict[str, list[str]]:
-    """Grade who handed in; by student, what a person should know. With `best` a worse hand-in leaves the one before."""
-    before = marks(work)
+def graded(work: Assignment, found: dict[str, Student], best: bool, comma: bool) -> dict[str, list[str]]:
+    """Grade who handed in; by student, what a person should know. With `best` a worse hand-in leaves the one before.
+
+    The marks are written after each, and a run that was stopped goes on behind whom it has graded.
+    """
+    before, stopped = marks(work), work.grades("-stopped.json")
+    done = json.loads(stopped.read_text("utf-8")) if stopped.is_file() else {}
+    stopped.parent.mkdir(exist_ok=True)
     students = [key for key, student in found.items() if student.files]
     remarks: dict[str, list[str]] = {key: ["nothing to grade"] for key in found if key not in students}
     begun = time.perf_counter()
     for i, key in enumerate(students, 1):
-        start = time.perf_counter()
+        start, said = time.perf_counter(), remarks.setdefault(key, [])
         print(f"{i:3} of {len(students)}  {key:24}", end="", flush=True)
+        digest = hashlib.sha256(work.submitted(key).read_bytes()).hexdigest()
+        if digest == done.get(key, [""])[0] and key in before:
+            said += done[key][1]
+            print(f"{before[key]:5g} points, from the run that was stopped", flush=True)
+            continue
         try:
             given, full = one(work, key)
             if (was := before.get(key, given)) != given:
-                remarks[key] = [f"was {was:g}, now {given:g}"]
+                said.append(f"was {was:g}, now {given:g}")
             if kept := best and given < was and found[key].before:
-                remarks[key] = [f"was {was:g}, now {given:g}; the better one counts"]
+                said[-1] += "; the better one counts"
                 work.submitted(key).write_bytes(kept)
                 given, full = one(work, key)
-        except Refused as reason:
-            print(f"not graded: {shown(str(reason))}")
-            remarks[key] = [f"not graded: {shown(str(reason))}"]
+        except Exception as error:  # one hand-in ends nobody else's grading
+            reason = str(error) if isinstance(error, Refused) else f"{type(error).__name__}: {error}"
+            said.append(f"not graded: {shown(reason)}")
+            print(said[-1], flush=True)
             continue
-        now, said = time.perf_counter(), "".join(f" ({remark})" for remark in remarks.get(key, []))
+        now, more = time.perf_counter(), "".join(f" ({remark})" for remark in said)
         left = f", {(now - begun) / i * (len(students) - i) / 60:.0f} min left" * (i < len(students))
-        print(f"{given:5g} of {full:g} points{said} {now - start:5.0f} s{left}", flush=True)
+        print(f"{given:5g} of {full:g} points{more} {now - start:5.0f} s{left}", flush=True)
         if len(found[key].files) > 1:
-            remarks[key] = [*remarks.get(key, []), "several files, the newest counted"]
-    return remarks
+            said.append("several files, the newest counted")
+        done[key] = digest, said
+        stopped.write_text(json.dumps(done), "utf-8")
+        table(work, marks(work), looked(work, remarks), comma)
+    stopped.unlink(missing_ok=True)
+    return {key: said for key, said in remarks.items() if said}
+
+
+def looked(work: Assignment, remarks: dict[str, list[str]]) -> dict[str, list[str]]:
+    """The remarks, and behind them what a person should look at in the answers."""
+    more = looks(work)
+    return {key: remarks.get(key, []) + more.get(key, []) for key in {*remarks, *more}}
 
 
 def one(work: Assignment, key: str) -> tuple[float, float]:
@@ -148,13 +172,10 @@ def written(
     work: Assignment, found: dict[str, Student], remarks: dict[str, list[str]], names: bool, comma: bool
 ) -> str:
     """Write marks, report, pages and what goes to Moodle; the report, and where all that is."""
-    scores = marks(work)
-    work.grades("").parent.mkdir(exist_ok=True)
+    scores, remarks = marks(work), looked(work, remarks)
     for key in found:
         if key not in scores:
             no_mark(work, key, found[key])
-    for key, more in looks(work).items():
-        remarks[key] = remarks.get(key, []) + more
     table(work, scores, remarks, comma)
     said = report(work, scores, remarks, names)
     work.grades("-report.md").write_text(said, encoding="utf-8")
@@ -179,6 +200,7 @@ def main() -> None:
         "--roster", type=Path, metavar="FILE", help="a CSV file of the class, with a column `id`; kept for next time"
     )
     given = parser.parse_args()
+    sys.stdout.reconfigure(errors="replace")  # a name that the console cannot show is a mark all the same
     folder = given.handed_in and given.handed_in.resolve()
     try:
         with warnings.catch_warnings(action="ignore"):  # nbgrader's, of its own database

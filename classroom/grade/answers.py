@@ -1,8 +1,9 @@
-"""A hand-in's answers, defined in a process of its own: what is seen of them there, as data for the judge.
+"""A hand-in's answers, each defined in a process of its own: what is seen of them there, as data for the judge.
 
-It has the hand-in's imports, functions, classes and constants, the answers' own cells, and none of our solutions.
+It has the hand-in's imports, functions, classes and constants, the answer's own cell, and none of our solutions.
 Another such process, with our solutions, has the checks look at the same answers: their words are shown to the student,
-and earn nothing.
+and earn nothing. The processes are forks of one that has imported PyTorch. So whatever an answer ends, changes or
+leaves behind is not there for the next one.
 """
 
 import ast
@@ -12,11 +13,13 @@ import contextlib
 import io
 import itertools
 import json
+import os
 import sys
 import types
 import warnings
 from typing import Any
 
+import numpy as np
 import torch
 from einops import EinopsError
 from IPython.core.inputtransformer2 import TransformerManager
@@ -27,6 +30,7 @@ PLAIN = {"dict", "float", "frozenset", "int", "len", "list", "max", "min", "rang
 PLAIN |= {"tuple", "torch.arange", "torch.tensor"}  # calls that make a constant; those of math do, too
 DEFINES = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 LARGEST = 10**6  # numbers in a tensor
+EXIT = "Your code calls exit() or quit(), which ends Python: take it out"
 MAGICS = {"capture", "prun", "time"}  # whose cell is run as the notebook's own; that of %%timeit defines nothing there
 
 
@@ -35,6 +39,9 @@ def defines(statement: ast.stmt) -> bool:
     value = getattr(statement, "value", None)
     if not isinstance(statement, ast.Assign | ast.AnnAssign) or value is None:
         return isinstance(statement, DEFINES)
+    targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+    if any(isinstance(node, ast.Attribute | ast.Subscript) for target in targets for node in ast.walk(target)):
+        return False  # it changes what is there
     calls = [node.func for node in ast.walk(value) if isinstance(node, ast.Call)]
     names = map(ast.unparse, calls)
     return isinstance(value, ast.Lambda) or all(name in PLAIN or name.startswith("math.") for name in names)
@@ -68,7 +75,7 @@ def statements(source: str) -> list[ast.stmt]:
 
 
 def define(source: str, own: bool, space: dict) -> str:
-    """Carry out what a cell defines, an answer's `own` cell whole but for its checks; the last error in words."""
+    """Carry out what a cell defines, the answer's `own` cell whole but for its checks; the last error in words."""
     error = ""
     try:
         body = statements(source)
@@ -77,9 +84,28 @@ def define(source: str, own: bool, space: dict) -> str:
     for statement in itertools.filterfalse(asked, body) if own else filter(defines, body):
         try:
             exec(compile(ast.Module([statement], []), "<answer>", "exec"), space)
-        except Exception as failed:
-            error = f"{type(failed).__name__}: {failed}"
+        except BaseException as failed:
+            error = in_words(failed)
     return error
+
+
+def in_words(error: BaseException) -> str:
+    return EXIT if isinstance(error, SystemExit) else f"{type(error).__name__}: {error}"
+
+
+def settled() -> list[str]:
+    """Set back what PyTorch keeps for all code; the names of what had been changed."""
+    found = []
+    if torch.get_default_dtype() != torch.float32:
+        found.append("torch.set_default_dtype")
+        torch.set_default_dtype(torch.float32)
+    if torch.get_default_device() != torch.device("cpu"):
+        found.append("torch.set_default_device")
+        torch.set_default_device(None)
+    if not torch.is_grad_enabled():
+        found.append("torch.set_grad_enabled")
+        torch.set_grad_enabled(True)
+    return found
 
 
 def plain(value: Any) -> Any:
@@ -92,6 +118,8 @@ def plain(value: Any) -> Any:
         flat = torch.empty(value.shape, dtype=value.dtype).copy_(value.detach()).reshape(-1)
         content = base64.b64encode(flat.view(torch.uint8).numpy().tobytes()).decode() if len(flat) else ""
         return ["tensor", str(value.dtype).partition(".")[2], [*value.shape], content]
+    if isinstance(value, np.ndarray) and value.size <= LARGEST and value.dtype.kind in "biuf":
+        return ["array", plain(torch.from_numpy(value.copy()))]
     if isinstance(value, torch.dtype):
         return ["dtype", str(value).partition(".")[2]]
     if isinstance(value, dict):
@@ -113,6 +141,8 @@ def value_of(found: Any) -> Any:
         name, shape, content = rest
         dtype, content = getattr(torch, name), bytearray(base64.b64decode(content))
         return (torch.frombuffer(content, dtype=dtype) if content else torch.zeros(0, dtype=dtype)).reshape(shape)
+    if kind == "array":
+        return value_of(rest[0]).numpy()
     if kind == "dtype":
         return torch.zeros(0, dtype=getattr(torch, rest[0])).dtype  # a TypeError, if it is none
     if kind == "dict":
@@ -150,22 +180,40 @@ def said_to(exercise: Any, own: Any) -> dict:
         return {"words": f"{error}" if isinstance(error, checks.Wrong) else f"{type(error).__name__}: {error}"}
 
 
+def look(cells: list, exercise: str, answer: str, place: int, shapes: list, words: bool) -> dict:
+    """What is seen of an answer, or the check's words, behind the cell `place`; and what was `left` changed."""
+    space = {"__name__": "__main__", "display": lambda *_, **__: None, "get_ipython": Shell}
+    errors = [define(source, exercise in own, space) for source, own in cells[: place + 1]]
+    errors = [error for error, (_, own) in zip(errors, cells, strict=False) if error and exercise in own]
+    left = settled() + ["exit() or quit()"] * (EXIT in errors)
+    if answer not in space:
+        return {"words": (errors or [f"NameError: name '{answer}' is not defined"])[-1]}
+    known, own = checks.EXERCISES[exercise], space[answer]
+    return (said_to(known, own) if words else seen_of(known, own, shapes)) | {"left": left}
+
+
 def main() -> None:
     given, out = sandbox.inside()
-    task, error = json.load(given), ""
-    space = {"__name__": "__main__", "display": lambda *_, **__: None, "get_ipython": Shell}
-    for source, own, looks in task["steps"]:
-        error = define(source, own, space) or error
-        for key, exercise, answer in (look for look in looks if look[0] in task["wanted"]):
-            if answer not in space:
-                said = {"words": error or f"NameError: name '{answer}' is not defined"}
-            elif task["words"]:
-                said = said_to(checks.EXERCISES[exercise], space[answer])
-            else:
-                said = seen_of(checks.EXERCISES[exercise], space[answer], task["wanted"][key])
-            out.write(json.dumps({"key": key, **said}).encode() + b"\n")
-            out.flush()
-            error = ""
+    task = json.load(given)
+
+    def say(key: str, **said: Any) -> None:
+        out.write(b"\n" + json.dumps({"key": key, **said}).encode() + b"\n")
+        out.flush()
+
+    for key, asked_for in task["looks"].items():
+        child = os.fork() if hasattr(os, "fork") else 0  # without it, the judge starts again behind what ends all
+        if child:
+            say(key, ended=sandbox.watch(child, task["limit"]))  # which counts if the child said nothing
+            continue
+        try:
+            said = look(task["cells"], *asked_for, task["words"])
+        except seal.Borrowed:
+            said = {"words": seal.BORROWED}
+        except BaseException as error:
+            said = {"words": in_words(error)}
+        say(key, **said)
+        if hasattr(os, "fork"):
+            os._exit(0)  # whatever threads it has
 
 
 if __name__ == "__main__":

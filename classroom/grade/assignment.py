@@ -9,7 +9,7 @@ from nbformat import NotebookNode
 from nbgrader.api import Gradebook
 
 from ..lessons import Refused, read
-from .names import Listed
+from .names import Listed, full
 
 VERDICTS = "verdicts.json"  # beside a graded hand-in
 MOODLE_FILE = "moodle.txt"  # beside a hand-in: the name of the folder in which Moodle gave it to us
@@ -32,7 +32,7 @@ class Assignment:
     @property
     def names(self) -> dict[str, str]:
         """Who is in the gradebook, with their names as they were written."""
-        return {student.id: student.last_name or student.id for student in self.gradebook.students}
+        return {one.id: full(one.first_name, one.last_name) or one.id for one in self.gradebook.students}
 
     def submitted(self, key: str) -> Path:
         return self.course / "submitted" / key / self.lesson / f"{self.lesson}.ipynb"

@@ -1,8 +1,11 @@
 """What students hand in: whose file it is, whether it is the lesson, and where nbgrader looks for it."""
 
 import ast
+import copy
 import itertools
+import json
 import os
+import re
 import time
 import zipfile
 from collections.abc import Iterator
@@ -13,12 +16,14 @@ import nbformat
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
 
-from ..lessons import Refused, exercises, is_check, read, title
+from ..lessons import Refused, exercises, is_check, title
+from .answers import asked
 from .assignment import MOODLE_FILE, Assignment
 from .looks import MOVED, body
-from .names import MOODLE, free, namesakes, owners, student_of
+from .names import ATTEMPT, MOODLE, free, namesakes, owners, student_of
 
 LARGEST = 40_000_000  # bytes; the edition in one file has 13 MB
+MOST = 3000  # files in a zip
 
 
 @dataclass
@@ -44,7 +49,10 @@ def shown(text: str) -> str:
 
 
 def as_released(notebook: NotebookNode, release: NotebookNode) -> None:
-    """All metadata as they were handed out; of copies one keeps nbgrader's, the last that has something in it."""
+    """All metadata as they were handed out; of copies one keeps nbgrader's, the last that has something in it.
+
+    A check says if it `was_right` in the notebook, and an answer if it `was_markdown`.
+    """
     known = {name: cell for cell in release.cells if (name := grade_id(cell))}
     chosen: dict[str, NotebookNode] = {}
     for cell in notebook.cells:
@@ -56,23 +64,36 @@ def as_released(notebook: NotebookNode, release: NotebookNode) -> None:
     places = {id(cell): name for name, cell in chosen.items()}
     for cell in notebook.cells:
         name = places.get(id(cell))
+        markdown = name and (cell.cell_type == "markdown" != known[name].cell_type or "was_markdown" in cell.metadata)
         cell.metadata = {"nbgrader": dict(known[name].metadata.nbgrader)} if name else {}
+        if markdown:
+            cell.cell_type, cell.metadata["was_markdown"] = "code", True
         cell.pop("attachments", None)
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = [], None
     notebook.metadata = release.metadata
 
 
+def fits(size: int) -> None:
+    if size > LARGEST:
+        raise Refused(f"{size / 1e6:.0f} MB, a lesson has {LARGEST / 1e6:.0f} at most")
+
+
 def handed_in(path: Path, release: NotebookNode) -> NotebookNode:
     """A file as a hand-in of the released lesson, with checks that are missing put back at its end."""
     if path.is_symlink() or not path.is_file():
         raise Refused("a link or no file")
-    if (size := path.stat().st_size) > LARGEST:
-        raise Refused(f"{size / 1e6:.0f} MB, a lesson has {LARGEST / 1e6:.0f} at most")
+    fits(path.stat().st_size)
     try:
-        notebook = read(path)
+        raw = path.read_bytes()
+        found = json.loads(raw.decode(json.detect_encoding(raw), "replace"))
+        text = json.dumps(found, ensure_ascii=False).encode("utf-8", "replace")  # half an emoji is no text
+        notebook = nbformat.reads(text, as_version=4)
         if len(notebook.cells) > 1000:
             raise ValueError
+        right = {
+            call[0] for cell in notebook.cells if was_right(cell) for call in map(asked, body(cell.source)) if call
+        }
         as_released(notebook, release)
         ids = {*map(grade_id, notebook.cells)}
         top = notebook.cells[0].source.partition("\n")[0]
@@ -81,12 +102,13 @@ def handed_in(path: Path, release: NotebookNode) -> NotebookNode:
         raise Refused(
             "a notebook that is damaged" if own == ".ipynb" else f"not a notebook ({own or 'no ending'})"
         ) from error
-    checks = [check for *_, check in exercises(release)]
+    checks = [copy.deepcopy(check) for *_, check in exercises(release)]
     missing = [check for check in checks if check.metadata.nbgrader.grade_id not in ids]
     if len(missing) == len(checks) and top != f"# {title(release)}":
         raise Refused(f"a notebook, but not {title(release)}")
     pairs = itertools.pairwise(release.cells)
-    answers = {grade_id(before) or grade_id(check): check for before, check in pairs if check in missing}
+    back = {grade_id(check): check for check in missing}
+    answers = {grade_id(before) or name: back[name] for before, check in pairs if (name := grade_id(check)) in back}
     for cell in [*notebook.cells]:  # a check goes back behind its answer, or to the end
         if check := answers.pop(grade_id(cell), None):
             notebook.cells.insert(notebook.cells.index(cell) + 1, check)
@@ -98,32 +120,51 @@ def handed_in(path: Path, release: NotebookNode) -> NotebookNode:
             moved = new_code_cell(f"{cell.source}\n{MOVED}")
             notebook.cells.insert(notebook.cells.index(cell), moved)
         cell.source = given[grade_id(cell)]
+        if asked(body(cell.source)[0])[0] in right:
+            cell.metadata["was_right"] = True
     return notebook
 
 
-def unpacked(packed: Path, folder: Path) -> Path:
-    """The folder, with what a zip holds and is no larger than a hand-in may be."""
+def was_right(cell: NotebookNode) -> bool:
+    """Whether a check's line for a right answer is among what a cell printed, or was when it was handed in."""
+    return ": right, on " in json.dumps(cell.get("outputs")) or "was_right" in cell.metadata
+
+
+def unpacked(packed: Path, folder: Path) -> Iterator[tuple[Path, Refused]]:
+    """Put into the folder what a zip holds and is no larger than a hand-in may be; the others, and why."""
     try:
         with zipfile.ZipFile(packed) as archive:
-            for info in archive.infolist()[:3000]:
-                if not info.is_dir() and info.file_size <= LARGEST:
+            for number, info in enumerate(archive.infolist()):
+                try:
+                    if number >= MOST:
+                        raise Refused(f"behind the first {MOST} files of a zip")
+                    fits(info.file_size)
+                    archive.read(info)  # damaged, it would be left half written
                     path = Path(archive.extract(info, folder))
-                    os.utime(path, 2 * (time.mktime((*info.date_time, 0, 0, -1)),))
+                    if not info.is_dir():
+                        os.utime(path, 2 * (time.mktime((*info.date_time, 0, 0, -1)),))
+                except Refused as reason:
+                    yield Path(info.filename), reason
+                except Exception as error:
+                    yield Path(info.filename), Refused(f"in a zip, from which it cannot be read ({error})")
     except Exception as error:  # a file may hold anything
         raise Refused("a zip that does not open") from error
-    return folder
 
 
 def files(folder: Path, room: Path, deep: int = 2) -> Iterator[tuple[Path, Path | Refused]]:
     """Each file's place among the hand-ins, and where it is; what a zip holds has the zip's own place before it."""
+    if folder.is_file():
+        packed, folder = folder, room / f"{len([*room.iterdir()])}"
+        folder.mkdir()
+        yield from unpacked(packed, folder)
+        folder = within(folder)
     for path in sorted(folder.rglob("*")):
         where = path.relative_to(folder)
         if any(part.startswith((".", "__")) for part in where.parts) or (path.is_dir() and not path.is_symlink()):
             continue
         if path.suffix.lower() == ".zip" and not path.is_symlink() and deep and path.stat().st_size <= LARGEST:
             try:
-                inner = unpacked(path, room / f"{len([*room.iterdir()])}")
-                found = [(where.with_suffix("") / inside, file) for inside, file in files(inner, room, deep - 1)]
+                found = [(where.with_suffix("") / inside, file) for inside, file in files(path, room, deep - 1)]
                 yield from found or [(where, Refused("a zip without a notebook"))]
             except Refused as reason:
                 yield where, reason
@@ -131,13 +172,21 @@ def files(folder: Path, room: Path, deep: int = 2) -> Iterator[tuple[Path, Path 
         yield where, path
 
 
+def within(folder: Path) -> Path:
+    """The folder, or the one in it that holds all others, as ILIAS packs them."""
+    there = [path for path in folder.iterdir() if not path.name.startswith((".", "__"))]
+    (inner,) = there if len(there) == 1 and there[0].is_dir() and not number_in(there[0].name) else (folder,)
+    return inner if sum(path.is_dir() for path in inner.iterdir()) > 1 else folder
+
+
 def arrived(
     work: Assignment, folder: Path, known: dict[str, str], room: Path
 ) -> Iterator[tuple[Path, Path | Refused, str, str]]:
     """Each file that came, as `files` gives them, with the name of its student's folder and the student's name."""
-    for where, path in files(folder, room):
+    again = folder == work.course / "submitted"
+    for where, path in files(folder if again or folder.is_file() else within(folder), room):
         try:
-            if folder != work.course / "submitted":
+            if not again:
                 yield where, path, *student_of(where, work.lesson)
             elif where.parts[1:] == (work.lesson, f"{work.lesson}.ipynb"):
                 yield where, path, where.parts[0], known.get(where.parts[0], where.parts[0])
@@ -176,23 +225,30 @@ def place(work: Assignment, folder: Path, room: Path) -> dict[str, Student]:
             if isinstance(path, Refused):
                 raise path
             student.files.append((path.lstat().st_mtime, where, handed_in(path, work.release)))
-        except Refused as reason:
+        except Exception as error:  # one file ends nobody else's grading
+            reason = error if isinstance(error, Refused) else f"{type(error).__name__}: {error}"
             print(f"{shown(str(where))}: {reason}; skipped")
             student.skipped.append(f"{shown(where.name)}: {reason}")
     for key, student in sorted(found.items()):
         path = work.submitted(key)
         path.parent.mkdir(parents=True, exist_ok=True)
         if number_in(student.folder):
-            path.with_name(MOODLE_FILE).write_text(student.folder, encoding="utf-8")
+            path.with_name(MOODLE_FILE).write_bytes(student.folder.encode("utf-8", "replace"))
         if not student.files:
             print(f"{key}: nothing to grade")
             continue
-        _, where, notebook = max(student.files, key=lambda file: file[0])
+        _, where, notebook = max(student.files, key=age)
         if len(student.files) > 1:
             print(f"{key}: {len(student.files)} files; the newest counts, {shown(str(where))}")
         student.before = path.read_bytes() if path.is_file() else None
         nbformat.write(notebook, path)
     return dict(sorted(found.items()))
+
+
+def age(file: tuple[float, Path, NotebookNode]) -> tuple:
+    """What grows from an attempt to the next: Blackboard's date, the file's, or the numbers in its name (Canvas)."""
+    name = str(file[1])
+    return ATTEMPT.findall(name), file[0], [int(number) for number in re.findall(r"\d+", name)]
 
 
 def number_in(folder: str) -> str:

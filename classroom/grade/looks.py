@@ -24,9 +24,9 @@ class Look(NamedTuple):
 
 
 class Page(NamedTuple):
-    """Code cells as answers.py takes them: source, whether all of it is run, what is looked at behind it, by key."""
+    """Code cells as answers.py takes them: source, and the exercises for which all of it is run; and the answers."""
 
-    steps: list[tuple[str, bool, list[tuple[str, str, str]]]]
+    steps: list[tuple[str, list[str]]]
     first: dict[str, Look]  # by exercise: what the notebook would have given the check
     others: dict[str, Look]  # by another key: what counts if it earns more than that
     twice: dict[str, int]  # by exercise: how many different definitions the answer has, if it has several
@@ -103,13 +103,16 @@ def page(cells: list[NotebookNode], release: Sequence[NotebookNode] = ()) -> Pag
             ours = {own[name] for own in as_given if name in own}
             changed = [i for i, own in enumerate(names) if name in own and own[name] not in ours]
             add(exercise, name, changed, f"in `{name}`, which you changed in place", False)
-    looks = found.first | found.others
-    answers = {look.who for look in looks.values()}.difference(*theirs.values())  # the page's own may train a model
+    answers = {}  # by name: the exercises
+    for look in (found.first | found.others).values():
+        if look.who not in set().union(*theirs.values()):  # the page's own may train a model
+            answers.setdefault(look.who, []).append(look.exercise)
     for i, cell in enumerate(cells):
         hides = i in stubs and any({*names[i]} & {*names[j]} for j in range(i) if j not in stubs)  # an answer above it
-        whole = is_solution(cell) or bool(answers & {*names[i]})
-        here = [(key, look.exercise, look.who) for key, look in looks.items() if look.place == i]
-        found.steps.append(("" if is_check(cell) or hides else cell.source, whole, here))
+        own = [exercise for name in names[i] for exercise in answers.get(name, ())]
+        if is_solution(cell):
+            own += [exercise for (exercise, _), check in checked.items() if check > i][:1]
+        found.steps.append(("" if is_check(cell) or hides else cell.source, own))
     return found
 
 
@@ -118,3 +121,20 @@ def place_of(cells: list[NotebookNode], i: int | None) -> str:
     if i is None or is_solution(cells[i]):
         return ""
     return "in the check's cell" if cells[i].source.endswith(MOVED) else "in another cell above the check"
+
+
+def patched(cells: list[NotebookNode], release: Sequence[NotebookNode]) -> dict[str, str]:
+    """By exercise: what of an imported module, such as `torch.allclose`, the cells above its check change."""
+    ours = {cell.source for cell in release}
+    imported, found, changed = {"checks"}, {}, {}
+    for cell in cells:
+        for node in ast.walk(ast.Module(body(cell.source), [])):
+            match node:
+                case ast.Import() | ast.ImportFrom():
+                    imported |= {alias.asname or alias.name.partition(".")[0] for alias in node.names}
+                case (ast.Attribute(ctx=ast.Store()) as target) | ast.Call(ast.Name("setattr"), [target, *_]):
+                    what = ast.unparse(target)
+                    changed |= {what: None} if what.partition(".")[0] in imported and cell.source not in ours else {}
+        if is_check(cell):
+            found[asked(body(cell.source)[0])[0]], changed = ", ".join(changed), {}
+    return found

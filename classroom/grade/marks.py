@@ -23,13 +23,16 @@ from nbgrader.utils import capture_log
 from traitlets import Integer
 from traitlets.config import Config, PyFileConfigLoader
 
+from vit_tutorial import files
+
 from .. import SITE
-from ..lessons import HEADING, Refused, exercises, is_check, read
+from ..lessons import CARD, HEADING, Refused, exercises, is_check, read
 from ..make.edition import ForStudents
 from . import judge
 from .answers import asked
 from .assignment import VERDICTS
 from .judge import SHARES
+from .names import full
 
 COUNTED = "counted"  # in the metadata of cells with the answers that counted
 CUT = "\n[... cut, it is too long ...]\n"
@@ -71,13 +74,13 @@ class Marks(NbGraderPreprocessor):
             kept[cell.metadata.nbgrader.grade_id] = {
                 "verdict": verdict.kind,
                 "sentences": [cut(sentence, 500) for sentence in verdict.sentences],
-                "look": verdict.look or ("empty" if verdict.kind == "empty" else ""),
+                "look": verdict.look,
             }
-            lines = [cut(verdict.text, 5000), *filter(None, [verdict.note])]
+            lines = [cut(verdict.text, 5000), *verdict.note.splitlines()]
             text = "\n".join(textwrap.fill(line, 85) for line in lines) + "\n"  # the page cuts longer lines
             cell.outputs = [new_output("stream", text=text), new_output("execute_result", shown, execution_count=None)]
         place = Path("autograded", resources["nbgrader"]["student"], resources["nbgrader"]["assignment"], VERDICTS)
-        place.write_text(json.dumps(kept), "utf-8")
+        files.write(place, json.dumps(kept).encode())  # whole or not at all
         return notebook, resources
 
 
@@ -87,17 +90,18 @@ class OnlyExercises(NbGraderPreprocessor):
     def preprocess(self, notebook: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
         release, source = released(resources), released(resources, "source")
         headings = {check.metadata.nbgrader.grade_id: heading for heading, _, check in exercises(release)}
-        ours = {cell.source for cell in [*release.cells, *source.cells]}
+        ours = {CARD.sub("", cell.source): cell.source for cell in [*source.cells, *release.cells]}
         places = [i for i, cell in enumerate(notebook.cells) if is_check(cell) or HEADING.search(cell.source)]
         inside = range(places[0], places[-1] + 1)
         shown = [cell for i, cell in enumerate(notebook.cells) if i in inside or cell.metadata.get(COUNTED)]
         notebook.cells = [notebook.cells[0], *shown]
         with Gradebook(resources["nbgrader"]["db_url"]) as gradebook:  # the name as it was written
             known = gradebook.find_student(resources["nbgrader"]["student"])
-            resources["nbgrader"]["name"] = known.last_name or known.id
+            resources["nbgrader"]["name"] = full(known.first_name, known.last_name) or known.id
         left = LARGEST
         for cell in notebook.cells:
-            own = cell.source not in ours  # and may hold anything
+            cell.source = ours.get(CARD.sub("", cell.source), cell.source)  # a card with the points as they are now
+            own = cell.source not in ours.values()  # and may hold anything
             cell.metadata = {"nbgrader": cell.metadata.get("nbgrader", {})}
             if cell.metadata.nbgrader.get("comment") == "No response.":  # the check says so, better
                 del cell.metadata.nbgrader["comment"]
@@ -144,5 +148,7 @@ def convert(converter: type, course: Path, lesson: str, student: str = "*") -> N
         causes = [cause for _, cause in re.findall(r"Traceback .*\n( +)File .*\n(?:\1.*\n)* *(\S.*)", log)]
         if own := [cause for cause in causes if cause.startswith(f"{Refused.__module__}.{Refused.__name__}: ")]:
             raise Refused(own[0].partition(": ")[2])
+        if "KeyboardInterrupt" in causes:  # nbgrader would go on with the next one
+            raise KeyboardInterrupt
         others = [cause for cause in causes if "NbGraderException" not in cause]  # which only points at another one
         raise Refused(f"{lesson}: nbgrader stopped with {[*others, *causes, log.strip()][0]}")

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from ..lessons import Refused
 
+ATTEMPT = re.compile(r"_attempt_[\d-]+")  # Blackboard's, behind the id
 MOODLE = re.compile(r"_(\d+)_assignsubmission_")  # in the name of a student's folder, behind the name: the participant
 WORDS = """copy copie copia cópia còpia kopie kopia kopi kopio kopija kópia kopya másolat koopia
 копия копія копие αντίγραφο نسخة העתק 副本 拷贝 複製 复制 コピー 사본 복사본"""
@@ -20,10 +21,19 @@ LETTERS = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ı": "i", "æ": "ae",
 
 
 class Listed(NamedTuple):
-    """Somebody on the roster: the id as it stands there, and the name."""
+    """Somebody on the roster: the id and the names as they stand there."""
 
     id: str
-    name: str
+    first: str
+    last: str
+
+    @property
+    def name(self) -> str:
+        return full(self.first, self.last) or self.id
+
+
+def full(first: str | None, last: str | None) -> str:
+    return " ".join(filter(None, (first, last)))
 
 
 def as_folder(text: str) -> str:
@@ -38,12 +48,13 @@ def student_of(where: Path, lesson: str) -> tuple[str, str]:
     is written.
     """
     name = unicodedata.normalize("NFC", where.parts[0] if len(where.parts) > 1 else where.stem)
-    name = IN_FRONT.sub(" ", name)
+    name = ATTEMPT.sub(" ", IN_FRONT.sub(" ", name))
     name = re.sub(rf"(?i){lesson}(?:{BEHIND}(?![^\W_]))*|(?<=[^\W_]){BEHIND}$(?<!\d)|\(\d+\)", " ", name)
     name, number, *_ = *MOODLE.split(name.encode("utf-8", "replace").decode()), ""
     if not re.search(r"[^\W_]", name):
         raise Refused("whose is it? Put it into a folder with the student's name")
-    return "_".join(filter(None, [as_folder(name), number])), name.strip("_-. ")
+    key = as_folder(name)[:60].strip("_-. ")  # no system has longer names of files than 255 bytes
+    return "_".join(filter(None, [key, number])), name.strip("_-. ")
 
 
 def free(key: str, name: str, known: dict[str, str]) -> str:
@@ -71,7 +82,7 @@ def roster(path: Path) -> dict[str, Listed]:
     for row in rows:
         if not (own := row["id"]):
             continue
-        one = Listed(own, " ".join(filter(None, map(row.get, ("first_name", "last_name")))) or own)
+        one = Listed(own, row.get("first_name") or "", row.get("last_name") or "")
         key = as_folder(own)
         if not key:
             raise Refused(f"--roster {path}: expected a letter or a digit in each id, got {own!r}")
@@ -80,26 +91,43 @@ def roster(path: Path) -> dict[str, Listed]:
     return found
 
 
-def spellings(name: str) -> tuple[str, str, str]:
-    """A name to compare: as it is; without accents; and then in any order, with ue for ü or not."""
+def spellings(name: str) -> tuple[str, str, str, str]:
+    """A name to compare: as it is; without accents; in any order, with ue for ü or not; and as one word.
+
+    Moodle takes apostrophes out of names, others put a space there. The word begins where it comes first in the
+    alphabet, so the surname may come first.
+    """
     words = re.findall(r"[^\W_]+", unicodedata.normalize("NFKC", name).casefold())
     bare = unicodedata.normalize("NFKD", " ".join(words)).translate(LETTERS)
     bare = "".join(letter for letter in bare if not unicodedata.combining(letter))
-    return " ".join(words), bare, " ".join(sorted(re.sub(r"([aou])e", r"\1", bare).split()))
+    plain = re.sub(r"([aou])e", r"\1", bare).split()
+    joined = "".join(plain)
+    turned = min(joined[i:] + joined[:i] for i in range(len(joined) or 1))
+    return " ".join(words), bare, " ".join(sorted(plain)), turned
 
 
 def fitting(key: str, name: str, listed: dict[str, Listed]) -> tuple[str | None, bool]:
-    """Whose id on the roster a hand-in has, or else whose name, in the closest spelling; and whether it is the id."""
-    ids = {key.casefold(), as_folder(name).casefold()}
-    if same := [one for one in listed if one.casefold() in ids]:
+    """Whose id on the roster a hand-in has, or else whose name, in the closest spelling; and whether it is the id.
+
+    An id may stand in the name as a word of its own, if it is the only one there.
+    """
+    text = as_folder(name).casefold()
+    same = [one for one in listed if one.casefold() in (key.casefold(), text)]
+    same = same or [one for one in listed if len(one) > 2 and holds(text, one.casefold())]
+    if len(same) == 1:
         return same[0], True
     same = namesakes(name, listed)
     return (same[0] if len(same) == 1 else None), False
 
 
+def holds(text: str, word: str) -> bool:
+    """Whether a word stands in a text, between other characters than letters and digits; a number with zeros or not."""
+    return bool(re.search(rf"(?<![^\W_])0*{re.escape(word.lstrip('0') or word)}(?![^\W_])", text))
+
+
 def namesakes(name: str, listed: dict[str, Listed]) -> list[str]:
     """The ids of all on the roster who have this name, in the closest spelling that anyone has."""
-    for level in range(3):
+    for level in range(4):
         if same := [one for one, known in listed.items() if spellings(known.name)[level] == spellings(name)[level]]:
             return same
     return []

@@ -47,12 +47,18 @@ def marks(work: Assignment) -> dict[str, float]:
 
 def table(work: Assignment, scores: dict[str, float], remarks: dict[str, list[str]], comma: bool) -> None:
     """All on the roster and all who handed in, blank for who has no mark: nbgrader's own exporter writes 0."""
-    full, rows = float(work.gradebook.find_assignment(work.lesson).max_score), []
+    most, rows = float(work.gradebook.find_assignment(work.lesson).max_score), []
+    names = {
+        check.metadata.nbgrader.grade_id: heading.partition(" ·")[0] for heading, _, check in exercises(work.release)
+    }
+    given = {s.student.id: s.notebooks for s in work.gradebook.assignment_submissions(work.lesson)}
     for s in work.gradebook.students:
-        if s.id in work.listed or work.page(s.id).parent.is_dir():
-            said = "; ".join(remarks.get(s.id, []))
-            rows.append([work.lesson, s.lms_user_id or s.id, s.last_name or "", scores.get(s.id, ""), full, said])
-    head = ["assignment", "student_id", "last_name", "score", "max_score", "look_at"]
+        if s.id in work.listed or s.id in remarks or work.page(s.id).parent.is_dir():
+            each = {grade.name: grade.score for notebook in given.get(s.id, []) for grade in notebook.grades}
+            points = [each[name] if s.id in scores else "" for name in names]
+            who = [s.lms_user_id or s.id, s.first_name or "", s.last_name or ""]
+            rows.append([*who, scores.get(s.id, ""), most, *points, "; ".join(remarks.get(s.id, []))])
+    head = ["student_id", "first_name", "last_name", "score", "max_score", *names.values(), "look_at"]
     sheet(work.grades(".csv"), head, rows, comma)
 
 

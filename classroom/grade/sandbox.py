@@ -69,22 +69,26 @@ def run(module: str, given: bytes, seconds: float, most: int, lessons: Path = LE
         file.seek(0)
         pipes = {"stdin": file, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "cwd": tempfile.gettempdir()}
         with subprocess.Popen(command, env=environment, start_new_session=True, **pipes) as process:
-            ended = watcher.submit(watch, process, seconds)
+            ended = watcher.submit(watch, process.pid, seconds)
             said = process.stdout.read(most)
             end(family(process.pid))
     return said, ended.result()
 
 
-def watch(process: subprocess.Popen, seconds: float) -> str:
-    """End it when its seconds are "over", or when there are too many processes in it or they hold too much memory.
+def watch(pid: int, seconds: float) -> str:
+    """Wait for a process of ours; end it, and say why, when its seconds are "over" or it is "crowded".
 
-    Its seconds pass while one of its processes computes, or while all of them sleep, so none passes because others keep
-    the machine "busy". If that lasts for PATIENCE times as long, it is ended, too.
+    Crowded is one with too many processes or too much memory in them. Its seconds pass while one of its processes
+    computes, or while all of them sleep, so none passes because others keep the machine "busy". If that lasts for
+    PATIENCE times as long, it is ended, too.
     """
-    begun = before = time.monotonic()
-    asleep, slept = False, 0.0
-    while process.poll() is None:
-        inside = family(process.pid)
+    process, begun = psutil.Process(pid), time.monotonic()
+    before, asleep, slept = begun, False, 0.0
+    while True:
+        with contextlib.suppress(psutil.TimeoutExpired):
+            process.wait(0.2)
+            return ""
+        inside = family(pid)
         now, was_asleep = time.monotonic(), asleep
         asleep = not any(process.info["status"] in AWAKE for process in inside)
         slept += (now - before) * (asleep and was_asleep)
@@ -94,9 +98,8 @@ def watch(process: subprocess.Popen, seconds: float) -> str:
         busy = now - begun > PATIENCE * seconds
         if crowded or over or busy:
             end(inside)
-            return "" if crowded else "over" if over else "busy"
-        time.sleep(0.2)
-    return ""
+            process.wait()
+            return "crowded" if crowded else "over" if over else "busy"
 
 
 def end(processes: list[psutil.Process]) -> None:

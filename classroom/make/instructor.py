@@ -26,14 +26,18 @@ An exercise may still need the idea, as exercise 1 of lesson 04 needs its sectio
 The exercises are homework. If you start at 04, students need three things from earlier lessons: an image is cut into
 patches, each patch becomes a vector of D numbers called a token, so a batch is (B, N, D), and one more token joins
 before each is told its position. Slides 2 and 7 of lesson 00, *The map* and *Equation 1: words*, show this in eight
-minutes, which you take from slides marked *if late*, so make both: `OUT 00 04`. Your students also need `nn.Linear` and
-`nn.Module`.
+minutes, which you take from slides marked *if late*. Your students also need `nn.Linear` and `nn.Module`.
+
+**Lesson 09 for a class that had only 04: 81 minutes.** Leave out the slides marked *if late*, and show first slides 2
+and 3 of lesson 06, *Normalise, keep token 0* and *One row per class*: how one token becomes ten logits. Then slide 2 of
+lesson 07, *The model on one page*: attention is inside its twelve blocks. Lesson 09's model has six.
 
 **An hour.** Leave out the slides marked *if late*, and give *Write it first* as homework, too. Each plan says how many
 minutes that takes.
 
-**45 minutes of lesson 04.** Leave out these as well: *Head golf*, *Put the heads side by side*, *The heads meet* and
-*The module: MultiHeadAttention*. Exercise 1 needs *What a token may not look at*, so give exercise 2 as homework.
+**45 minutes of lesson 04, with the eight of lesson 00.** Leave out these as well: *Head golf*, *Put the heads side by
+side*, *The heads meet*, *From tokens to tokens*, *The module: MultiHeadAttention* and *Your function finds the other
+eye*. Exercise 1 needs *What a token may not look at*, so give exercise 2 as homework.
 
 **Twice 45 minutes.** End the first half after the slide whose clock in the lesson's table comes closest to 45.
 

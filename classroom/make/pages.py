@@ -25,6 +25,7 @@ from . import live
 from .edition import ForStudents
 from .slides import mathjax
 
+UNREAD = (".buildinfo", "_sources", "objects.inv")  # Sphinx's, for other sites
 QUESTION = re.compile(r"checks\.predict\(.*, \.\.\.\)")
 GUESS = "> Write down your guess before you read on. (In JupyterLab, a cell takes it here and answers.)"
 FOOTER = """Text and figures: [CC BY 4.0](https://creativecommons.org/licenses/by/4.0/), the vit-tutorial authors.
@@ -79,7 +80,7 @@ def site(lessons: list[Path], folder: Path, edition: Callable[[Path], NotebookNo
         said = subprocess.run(command, capture_output=True, text=True).stderr.strip()
         if said:
             raise Refused(f"the pages were not made. Sphinx: {said.splitlines()[0]}")
-        shutil.copytree(built, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns(".buildinfo"))
+        shutil.copytree(built, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns(*UNREAD))
 
 
 def is_figure(output: NotebookNode) -> bool:

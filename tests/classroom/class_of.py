@@ -69,16 +69,15 @@ def copied(room):
 
 
 def attacker(room, *codes, keep=()):
-    """The released lesson with an attack before the exercises; answers in `keep` are right."""
+    """The released lesson with an attack in each answer's cell; answers in `keep` are right."""
     lesson, text = stub(room), "\n".join(codes)
     right = {grade_id(cell): cell for cell in solved(room).cells if is_solution(cell)}
     for cell in filter(is_solution, lesson.cells):
         if grade_id(cell) in keep:
             cell.source = right[grade_id(cell)].source
-        elif re.search(r"(?:class|def) (\w+)", cell.source)[1] in text:
-            cell.source = "pass"
-    place = next(i for i, cell in enumerate(lesson.cells) if "import torch" in cell.source) + 1
-    lesson.cells[place:place] = [new_code_cell(code) for code in codes]
+        else:
+            defined = re.search(r"(?:class|def) (\w+)", cell.source)[1] in text
+            cell.source = text if defined else f"{text}\n{cell.source}"
     return lesson
 
 

@@ -62,8 +62,8 @@ def test_an_answer_is_found(place):
     assert (given.cell is not None and (cells[given.cell].source, given.where)) == (first or False)
     assert [(cells[other.cell].source, other.where) for other in found.others.values()] == others
     assert found.twice == ({"E": 2} if {ONE, TWO} <= {*sources} else {})
-    assert not any(whole for source, whole, _ in found.steps if "colleague" in source)  # it may train a model
-    kept = STUB in [source for source, *_ in found.steps]
+    assert not any(own for source, own in found.steps if "colleague" in source)  # it may train a model
+    kept = STUB in [source for source, _ in found.steps]
     assert kept == (STUB in sources and place != "above the stub")  # where it would hide an answer
 
 

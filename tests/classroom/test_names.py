@@ -85,3 +85,36 @@ def test_an_id_is_any_text_and_two_are_never_one(tmp_path):
     path.write_text("id,first_name\n1,Jürgen\n", encoding="cp1252")  # as a German Excel saves it
     with pytest.raises(Refused, match="expected UTF-8, got other bytes; in Excel, save it as `CSV UTF-8`"):
         roster(path)
+
+
+PEOPLE = (
+    "4711,Anna,Beispiel",
+    "0815,Sean,O'Brien",
+    "mm12,Anne-Marie,D’Arcy",
+    "815,Bo,Lee",
+    "2026,Ida,Jahr",
+    "7,Max,Sieben",
+)
+WHOSE = {  # a folder's or a file's name as a learning platform writes it, and whose it is
+    "beispielanna_4711_99123_01_patchify.ipynb": "4711",  # Canvas
+    "beispielanna_LATE_4711_99124_01_patchify-1.ipynb": "4711",
+    "Übung 1_mm12_attempt_2026-11-28-10-11-12_01_patchify.ipynb": "mm12",  # Blackboard
+    "Übung 1_MM12_attempt_2026-11-28-10-11-12_my notebook.ipynb": "mm12",
+    "Beispiel_Anna_ab_4711/x.ipynb": "4711",  # ILIAS
+    "Sean OBrien_31_assignsubmission_file/x.ipynb": "0815",  # Moodle
+    "Sean O Brien_31_assignsubmission_file/x.ipynb": "0815",
+    "OBrien, Sean_31_assignsubmission_file/x.ipynb": "0815",
+    "annemarie_darcy_01_patchify.ipynb": "mm12",
+    "DArcy Anne Marie/x.ipynb": "mm12",
+    "00004711_01_patchify.ipynb": "4711",
+    "4711_2026_01_patchify.ipynb": None,  # two ids
+    "team14711_01_patchify.ipynb": None,
+    "homework 7/x.ipynb": None,  # no id is as short
+    "Zoe_4711_assignsubmission_file/x.ipynb": None,  # Moodle's number
+}
+
+
+@pytest.mark.parametrize("where", WHOSE)
+def test_ids_and_names_as_platforms_write_them(tmp_path, where):
+    (tmp_path / "class.csv").write_text("\n".join(["id,first_name,last_name", *PEOPLE]), encoding="utf-8")
+    assert fitting(*student_of(Path(where), LESSON), roster(tmp_path / "class.csv"))[0] == WHOSE[where]

@@ -81,7 +81,7 @@ def test_a_picture_without_words_a_first_cell_without_its_paragraph_and_bad_word
         pages.contents([path])
     monkeypatch.undo()
     with pytest.raises(Refused, match=r"^the pages were not made\. Sphinx: .*forward\.md.*nowhere") as refused:
-        pages.site([path], tmp_path, read, {"forward": "# More\n\n[link](nowhere.md)"})
+        pages.site([], tmp_path, read, {"index": "# First", "forward": "# More\n\n[link](nowhere.md)"})
     assert "\n" not in str(refused.value)
 
 

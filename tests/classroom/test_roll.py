@@ -2,14 +2,17 @@
 
 import csv
 import io
+import json
+import os
 import shutil
+import sys
 import zipfile
 
 import nbformat
 import pytest
 
 from classroom.grade import judge
-from classroom.grade.__main__ import grade
+from classroom.grade.__main__ import grade, main
 from classroom.lessons import Refused
 
 from .conftest import LESSON, marks, solved, words
@@ -91,7 +94,7 @@ def test_second_hand_ins_and_all_of_moodles_class(room, course, tmp_path, capsys
     grade(course, "02", hand_ins(room, tmp_path / "3", file("Bo_2") + "*"), best=True, comma=True)
     assert "7 of 7 points (was 7, now 5; the better one counts)" in capsys.readouterr().out
     assert moodle(course)[0] == {"1": "5.0", "2": "7.0", "3": ""}  # for a site in English
-    assert f"{LESSON};Bo_2;Bo;7,0;7,0;" in (course / "grades" / f"{LESSON}.csv").read_text("utf-8-sig")
+    assert "Bo_2;;Bo;7,0;7,0;2,0;3,0;2,0;" in (course / "grades" / f"{LESSON}.csv").read_text("utf-8-sig")
 
 
 def test_nobody_stands_twice_when_the_roster_comes_later(room, course, tmp_path, capsys):
@@ -129,3 +132,39 @@ def test_moodles_zip_is_taken_as_it_comes(room, course, tmp_path):
     assert marks(course)["Uwe_U_5"] == marks(course)["Vic_V_6"] == 7
     assert {path.name for path in tmp_path.iterdir()} == before
     assert {"Uwe U", "Vic V", "Bo"} <= {*moodle(course)[1]}
+
+
+def test_what_one_hands_in_ends_nobody_elses_grading_and_a_run_goes_on(room, course, tmp_path, monkeypatch):
+    folder, tried = hand_ins(room, tmp_path / "5", *"abcd", "o" * 200, os.fsdecode(b"\xfc_9"), file("李娜_8")), []
+    for name, ending in (("a", "done \ud83d"), ("b", "BROKEN"), ("d", "STOP")):
+        lesson = solved(room)
+        lesson.cells.append(nbformat.v4.new_markdown_cell(ending) if name == "a" else nbformat.v4.new_code_cell(ending))
+        (folder / name / "x.ipynb").write_text(json.dumps(lesson), "utf-8")  # in which half an emoji is six letters
+
+    def one(cells, *rest):
+        tried.append(cells[-1].source)
+        if "BROKEN" in tried[-1]:
+            raise KeyError("such")
+        if "STOP" in tried[-1]:
+            raise KeyboardInterrupt
+        return verdicts(cells)
+
+    monkeypatch.setattr(judge, "verdicts", one)
+    with pytest.raises(KeyboardInterrupt):
+        grade(course, "02", folder)
+    known = marks(course)
+    assert (known["a"], known["b"], known["c"]) == (7, None, 7) and "d" not in {*known} - {None}
+    monkeypatch.setattr(judge, "verdicts", verdicts)
+    begun = len(tried)
+    monkeypatch.setattr(judge, "verdicts", lambda cells, *_: tried.append("") or verdicts(cells))
+    console = io.TextIOWrapper(io.BytesIO(), "cp1252")  # which cannot write 李娜
+    monkeypatch.setattr(sys, "stdout", console)
+    monkeypatch.setattr(sys, "argv", ["grade", str(course), "02", str(folder)])
+    main()
+    console.flush()
+    assert len(tried) - begun == 4 and not [*course.rglob("*stopped*")]  # b, d and those behind them
+    assert {marks(course)[key] for key in ("a", "b", "c", "d", "o" * 60, "9", "李娜_8")} == {7}
+    page = words((course / "feedback" / "a" / LESSON / f"{LESSON}.html").read_text("utf-8"))
+    assert "· 2 points" in page and "7 of 7 points" in page  # on the card, which was handed in without
+    said = console.buffer.getvalue().decode("cp1252")
+    assert "7 points, from the run that was stopped" in said and "of 7  ??_8" in said
