@@ -1,13 +1,18 @@
 """Our own files: what `save` writes, also with a field less, and what is refused."""
 
 import json
+import warnings
 from dataclasses import asdict, dataclass, fields, replace
 
 import pytest
 import torch
 from torch import nn
+from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import checkpoint_wrapper
+from torch.nn.utils import prune
+from torch.nn.utils.parametrizations import weight_norm
 
 from tests.border import TINY, refused, tiny
+from tests.reference import with_noise
 from tests.weights.others import changed, images_for, new, same_numbers
 from vit_tutorial import ViT, ViTConfig, data, files, weights
 from vit_tutorial.train.finetune import with_new_head
@@ -32,18 +37,24 @@ def test_a_notebooks_own_classes_are_saved(tmp_path):
         image_size: int = 8
         patch_size: int = 4
         embed_dim: int = 8
-        depth: int = 0
+        depth: int = 1
+        num_classes: int = 7
+        num_heads: int = 2
+        mlp_dim: int = 16
 
     class Mine(nn.Module):
         def __init__(self, config):
             super().__init__()
             self.config = config
-            self.__dict__["_modules"] = ViT(changed(**asdict(config), num_heads=1))._modules
+            self.__dict__["_modules"] = with_noise(ViT(changed(**asdict(config))))._modules
 
-    weights.save(Mine(Config()), tmp_path / "mine.safetensors")
-    tensors, texts = files.read(tmp_path / "mine.safetensors")
-    assert json.loads(texts["vit_config"]) == {"image_size": 8, "patch_size": 4, "embed_dim": 8, "depth": 0}
-    assert tensors["head.linear.weight"].shape == (7, 8)
+        def forward(self, images):
+            tokens = self.position_embedding(self.cls_token(self.patch_embedding(images)))
+            return self.head(self.encoder(tokens))
+
+    mine, image = Mine(Config()), torch.randn(1, 3, 8, 8)
+    weights.save(mine, tmp_path / "mine.safetensors")
+    assert torch.equal(weights.load(tmp_path / "mine.safetensors")(image), mine(image))
 
 
 @pytest.mark.parametrize("name", [field.name for field in fields(ViTConfig)])
@@ -84,6 +95,57 @@ def test_a_reloaded_model_tells_its_classes_by_name(tmp_path):
     assert with_new_head(again, range(2)).labels == ["0", "1"], "a new head doesn't keep the old names"
     weights.save(tiny(), tmp_path / "x")
     assert weights.load(tmp_path / "x").labels is None and "vit_labels" not in files.read(tmp_path / "x")[1]
+
+
+def compiled(model):
+    model.encoder.blocks[0] = torch.compile(model.encoder.blocks[0])
+    model.encoder.blocks[1] = checkpoint_wrapper(model.encoder.blocks[1])
+
+
+def of_two_layers(model):
+    model.head.linear = nn.Sequential(nn.Dropout(), model.head.linear)
+
+
+OTHER = {  # what is done to a model, and what is said when it shall be saved
+    "pruned": (lambda m: prune.l1_unstructured(m.encoder.blocks[0].mlp.fc1, "weight", 0.5), "extra .*fc1.weight_mask"),
+    "weight norm": (lambda m: weight_norm(m.head.linear), "extra head.linear.parametrizations.weight.original0"),
+    "a swapped head": (
+        lambda m: setattr(m.head, "linear", nn.Linear(8, 5)),
+        r"head.linear.bias: expected \(3,\), got ",
+    ),
+    "no head": (lambda m: setattr(m.head, "linear", nn.Identity()), "missing head.linear.weight"),
+    "a head of two layers": (of_two_layers, "extra head.linear.1.bias"),
+    "a block less": (lambda m: m.encoder.blocks.pop(1), "missing encoder.blocks.1.norm1.weight"),
+    "a parameter more": (lambda m: m.register_parameter("scale", nn.Parameter(torch.ones(3))), r"extra scale \(3,\)"),
+    "another function": (lambda m: setattr(m.encoder.blocks[1].mlp, "gelu", nn.ReLU()), "it answers otherwise"),
+    "another epsilon": (lambda m: setattr(m.head.norm, "eps", 0.1), "it answers otherwise"),
+    "another number of heads": (
+        lambda m: setattr(m.encoder.blocks[0].attention, "num_heads", 4),
+        "it answers otherwise",
+    ),
+    "a hook": (lambda m: m.head.register_forward_hook(lambda *given: 2 * given[2]), "it answers otherwise"),
+}
+
+
+@pytest.mark.parametrize("name", OTHER)
+def test_what_cannot_be_loaded_as_it_is_is_not_saved(name, tmp_path):
+    change, words = OTHER[name]
+    change(model := with_noise(tiny(), size=0.5))
+    (tmp_path / "x").write_bytes(b"as before")
+    with refused(f"^model: for other classes take with_new_head(.|\\n)*{words}", model, tmp_path, error=ValueError):
+        weights.save(model, tmp_path / "x")
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
+def test_wrapped_parts_and_other_precisions_are_saved_under_plain_names(dtype, tmp_path):
+    model = with_noise(tiny(), size=0.3).to(dtype)
+    expected = {name: tensor.float() for name, tensor in model.state_dict().items()}
+    compiled(model)
+    weights.save(model, tmp_path / "x")
+    with warnings.catch_warnings(action="ignore"):  # which precision it had
+        again = weights.load(tmp_path / "x").state_dict()
+    assert again.keys() == expected.keys() and all(torch.equal(again[name], expected[name]) for name in expected)
+    weights.load_timm(model, weights.to_timm(model))  # there, too, and back
 
 
 def test_what_is_not_finite_in_a_file_of_ours_is_said(tmp_path):

@@ -1,5 +1,6 @@
 """Lesson 10: one model, many dialects: how each library names and lays out the same tensors."""
 
+import re
 import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -27,6 +28,7 @@ class Dialect:
     no_bias: Sequence[str] = ()  # ends of our names of biases that the library has not
     pairs_of: str = ""  # how the rows of q and k lie, where RoPE rotates neighbours
     first_axis: str = "row"  # or "column": what the first half of them rotates with
+    resize: str = ""  # how its positions are resized, if not as its library does it: a key of RESIZE
     doubt: str = ""  # which other model has the very same names
 
 
@@ -42,6 +44,7 @@ def read_dialects(path: Path) -> dict[str, Dialect]:
 
 DIALECTS = read_dialects(Path(__file__).with_name("dialects.toml"))
 NOT_READ = tomllib.loads(Path(__file__).with_name("not_read.toml").read_text(encoding="utf-8"))
+WITHIN = re.compile(r"(?<=\.)(?:_orig_mod|_checkpoint_wrapped_module|_fsdp_wrapped_module|module)\.")  # a wrapped part
 TORCHVISION, TIMM, TRANSFORMERS = (DIALECTS[name].pairs for name in ("torchvision", "timm", "transformers"))
 
 
@@ -131,9 +134,23 @@ def simplest(config: ModernConfig) -> ViTConfig:
     return ViTConfig(**shared) if known and ModernConfig(**shared) == config else config
 
 
+def state_of(model: ViT) -> dict[str, Tensor]:
+    """The model's state dict, as views, without what torch.compile and others put into names where they wrap.
+
+    ValueError if a tensor is sharded or has no floating numbers: it could be neither read nor written as it is.
+    """
+    state = getattr(model, "_orig_mod", model).state_dict()
+    for name, value in state.items():
+        if not isinstance(value, Tensor) or not value.is_floating_point():
+            raise ValueError(f"model: {name} holds no floating numbers; take the model as it was before quantisation")
+        if hasattr(value, "full_tensor"):
+            raise ValueError(f"model: {name} is sharded (a DTensor); take the model as it is before fully_shard")
+    return {WITHIN.sub("", name): value for name, value in state.items()}
+
+
 def parts_of(model: ViT) -> dict[str, Tensor]:
-    """The model's state dict, as views, in which registers and a norm after the mean have names of their own."""
-    config, state = config_of(model), dict(model.state_dict())
+    """`state_of` the model, in which registers and a norm after the mean have names of their own."""
+    config, state = config_of(model), state_of(model)
     if R := trait(config, "num_registers"):
         tokens = state.pop("cls_token.token")  # (1, 1+R, D), or (1, R, D)
         state |= {"cls_token.token": tokens[:, :-R]} if tokens.shape[1] > R else {}

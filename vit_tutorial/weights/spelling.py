@@ -12,7 +12,7 @@ from einops import rearrange
 from torch import Tensor
 
 from .. import files
-from .dialects import DIALECTS, Dialect, find_dialect, their_name
+from .dialects import DIALECTS, WITHIN, Dialect, find_dialect, their_name
 
 SPELLINGS = [
     (".gamma_1", ".ls1.gamma"), (".gamma_2", ".ls2.gamma"),  # DeiT-III's own files, timm's Eva
@@ -78,7 +78,10 @@ def named(state_dict: Mapping | str | os.PathLike) -> dict[str, Tensor]:
     for name, value in tensors.items():
         if not isinstance(name, str) or not isinstance(value, Tensor):
             raise TypeError(f"state_dict: {name!r} holds a {type(value).__name__}, expected a name with a tensor")
-    return tensors
+        if hasattr(value, "full_tensor"):
+            whole = "{name: getattr(t, 'full_tensor', t.clone)() for name, t in state.items()}"
+            raise ValueError(f"state_dict: {name!r} is sharded (a DTensor); give, in all processes, {whole}")
+    return {WITHIN.sub("", name): value for name, value in tensors.items()}
 
 
 def from_numpy(value: object) -> object:
@@ -169,7 +172,8 @@ def respelled(tensors: dict[str, Tensor], notes: list[str]) -> dict[str, Tensor]
         and (side := math.isqrt(flat.shape[1] // 3)) ** 2 * 3 == flat.shape[1]
     ):
         kernel = rearrange(flat, "D (P1 P2 C) -> D C P1 P2", P1=side, P2=side)  # SigLIP 2 NaFlex
-        tensors["embeddings.patch_embedding.weight"] = kernel
+        del tensors["embeddings.patch_embedding.weight"]
+        tensors["embeddings.patch_embedding.kernel"] = kernel
     if "embeddings.cls_token" in tensors and not any("layer_scale" in name for name in tensors):
         notes.append("the prefix 'vit.' is put in front, as in a model with a classifier")
         return {f"vit.{name}": tensor for name, tensor in tensors.items()}
