@@ -73,12 +73,17 @@ def gated(tensors: Mapping[str, Tensor]) -> bool:
     return all(w is not None and w.ndim == 2 for w in layers) and len(layers[0]) == 2 * layers[1].shape[1]
 
 
+def telling(dialect: Dialect) -> list[str]:
+    """Names that every file of a dialect has, if no sign says otherwise."""
+    parts = ["norm2.weight", "mlp.fc1.weight", "attention.q.weight" if dialect.apart else "attention.qkv.weight"]
+    ours = [f"encoder.blocks.0.{part}" for part in parts]
+    ours += ["patch_embedding.projection.weight", "position_embedding.embedding"]
+    return [their_name(name, dialect.pairs) for name in ours]
+
+
 def misses(dialect: Dialect, names: Collection[str]) -> int:
     """How many telling names are not as they should be."""
-    parts = ["norm2.weight", "mlp.fc1.weight", "attention.q.weight" if dialect.apart else "attention.qkv.weight"]
-    telling = [f"encoder.blocks.0.{part}" for part in parts]
-    telling += ["patch_embedding.projection.weight", "position_embedding.embedding"]
-    signs = {their_name(name, dialect.pairs): True for name in telling} | dialect.signs
+    signs = dict.fromkeys(telling(dialect), True) | dialect.signs
     return sum((name in names) != there for name, there in signs.items())
 
 
@@ -95,9 +100,24 @@ def find_dialect(tensors: Mapping[str, Tensor]) -> Dialect:
         raise ValueError(f"state_dict: {family}")
     missed, dialect = nearest(tensors)
     if missed:
-        read = ", ".join(DIALECTS)
-        raise ValueError(f"state_dict: no ViT has the names {sorted(tensors)[:4]} ...; names are known of {read}")
+        read = ", ".join(sorted({dialect.library for dialect in DIALECTS.values()}))
+        why = stranger(tensors) or f"names are known of {read}, with many of their families"
+        raise ValueError(f"state_dict: no ViT has the names {sorted(tensors)[:4]} ...; {why}")
     return dialect
+
+
+def stranger(names: Collection[str]) -> str:
+    """What stands in the middle of a name that a dialect has, and how to take it out; "" if nothing does."""
+    for known in (known for dialect in DIALECTS.values() for known in telling(dialect)):
+        for cut in re.finditer(r"[./]", known):
+            begin, end = re.escape(known[: cut.end()]), re.escape(known[cut.end() :])
+            for name in names:
+                if found := re.search(rf"(?:^|[./]){begin}((?:[A-Za-z_]\w*[./])+){end}$", name):
+                    remedy = f"{{name.replace({found[1]!r}, ''): t for name, t in state.items()}}"
+                    return (
+                        f"{found[1]!r} stands in the middle of {name!r}; if it only wraps what follows, give {remedy}"
+                    )
+    return ""
 
 
 def split_qkv(state: Mapping[str, Tensor]) -> dict[str, Tensor]:

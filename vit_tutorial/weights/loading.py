@@ -1,7 +1,7 @@
 """Lesson 10: other libraries' weights in our model: all of them or none, with a warning for each change."""
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 
 import torch
@@ -10,7 +10,7 @@ from torch import Tensor
 from ..position_embedding import RESIZE
 from ..vit import ViT
 from . import fitting
-from .dialects import Dialect, config_of, nearest, not_read, their_name, views
+from .dialects import Dialect, config_of, nearest, not_read, stranger, their_name, views
 from .fitting import convert, fit_head, fit_positions
 from .spelling import identify
 
@@ -54,7 +54,7 @@ def load_foreign(model: ViT, state_dict: Mapping, library: str, resize: str | No
     if resize not in (None, *RESIZE):
         raise ValueError(f"resize: expected one of {sorted(RESIZE)}, got {resize!r}")
     file, theirs, notes = identify(state_dict)
-    (_, dialect), family = nearest(file, library), not_read(file)
+    (_, dialect), family, given = nearest(file, library), not_read(file), [*file]
     own = views(model, dialect)  # our names: to write into these is to write into the model
     first = next(iter(own.values()))
     if any(view.is_meta for view in own.values()):  # a copy would go nowhere
@@ -71,7 +71,7 @@ def load_foreign(model: ViT, state_dict: Mapping, library: str, resize: str | No
     try:
         check_entries(found, {names[ours]: view for ours, view in own.items()})
     except ValueError as error:
-        cause = f"\nLikely cause: {family}." if family else likely_cause(theirs, library)
+        cause = f"\nLikely cause: {family}." if family else likely_cause(theirs, library, given)
         raise ValueError(f"{error}{cause}") from None
     if family:  # its names are ours, its arithmetic is not
         raise ValueError(f"state_dict: {family}")
@@ -121,10 +121,10 @@ def load_jax(model: ViT, state_dict: Mapping, resize: str | None = None) -> str:
     return load_foreign(model, state_dict, "jax", resize)
 
 
-def likely_cause(dialect: Dialect | None, library: str) -> str:
-    """A hint at the library that wrote what does not fit, if it is not the loader's; "" if nobody has such names."""
+def likely_cause(dialect: Dialect | None, library: str, names: Collection[str]) -> str:
+    """A hint at the library that wrote what does not fit, if it is not the loader's, or at what is odd in its names."""
     if dialect is None:
-        return ""
+        return f"\nLikely cause: {why}." if (why := stranger(names)) else ""
     if dialect.library == library:
         return "\nweights.infer_config reads off such weights which config fits them; modern.build makes the model."
     reader = f"load_{dialect.library}" if dialect.pairs else "load"

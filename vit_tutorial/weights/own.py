@@ -34,7 +34,8 @@ def save(model: ViT, path: str | PathLike) -> None:
     if resize := getattr(model, "resize", None):
         texts["vit_resize"] = resize
     try:
-        compare(model, restored({name: tensor.detach().cpu() for name, tensor in tensors.items()}, texts)[0])
+        if not any(tensor.is_meta for tensor in tensors.values()):  # `files.save` names those
+            compare(model, restored({name: tensor.detach().cpu() for name, tensor in tensors.items()}, texts)[0])
     except INVALID as error:
         remedy = "for other classes take with_new_head, after pruning prune.remove; else model.config must say it"
         raise ValueError(f"model: {remedy}. What `load` would make of it is another model: {error}") from error
@@ -123,13 +124,13 @@ def resized(model: ViT, image_size: int | tuple[int, int]) -> ViT:
     for module in new.modules():
         if hasattr(module, "config"):
             module.config = config
-    if config.position == "sincos2d":
-        table = build(replace(config, depth=0)).position_embedding.embedding
-    elif config.position != "rope":
-        table = new.position_embedding.embedding.detach()
-        table = stretched(table, old.grid, config.grid, getattr(model, "resize", "torchvision"), config.num_prefix)
-    else:
+    if config.position == "rope":  # there is no table
         return new
     before = new.position_embedding.embedding
+    if config.position == "sincos2d":
+        table = build(replace(config, depth=0)).position_embedding.embedding
+    else:
+        way = getattr(model, "resize", "torchvision")
+        table = stretched(before.detach(), old.grid, config.grid, way, config.num_prefix)
     new.position_embedding.embedding = nn.Parameter(table.to(before), before.requires_grad)
     return new
