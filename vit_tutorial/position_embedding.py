@@ -43,7 +43,7 @@ RESIZE = {  # how each library resizes positions, and one family; a checkpoint e
     "transformers": {"mode": "bicubic", "align_corners": False},
     "timm": {"mode": "bicubic", "align_corners": False, "antialias": True},
     "jax": {"mode": "bilinear", "align_corners": True},
-    "siglip2": {"mode": "bilinear", "align_corners": False, "antialias": True},  # transformers' NaFlex
+    "siglip2": {"mode": "bilinear", "align_corners": False, "antialias": True},  # NaFlex
 }
 
 

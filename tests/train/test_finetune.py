@@ -16,9 +16,10 @@ from torchvision.transforms.functional import pil_to_tensor
 from tests.reference import with_noise
 from tests.weights.others import SMALL, changed, images_for, timm_model
 from tools.lesson import LESSONS
-from vit_tutorial import ViT
+from vit_tutorial import ViT, data
 from vit_tutorial.interpret import inputs_of
-from vit_tutorial.train import Recipe, parameter_groups, train_step
+from vit_tutorial.signs import draw_signs
+from vit_tutorial.train import Recipe, draw, parameter_groups, train_step
 from vit_tutorial.train.finetune import all_shifts, layer_groups, probe, read_folder, with_new_head
 from vit_tutorial.weights.dialects import TIMM, their_name
 
@@ -188,6 +189,22 @@ def test_a_photo_that_is_none_and_a_class_that_lacks_are_named(album):
         read_folder(album / "cat", small)
     with pytest.raises(ValueError, match=r"rex\.jpg is no folder"):
         read_folder(album / "dog" / "rex.jpg", small)
+
+
+def test_what_is_made_lies_on_the_cpu_or_beside_what_was_given_whatever_the_default_device(album):
+    given, labels, recipe = torch.rand(3, 2, 6, 7), torch.tensor([4, 0, 1]), Recipe(batch_size=2)
+    calls = {
+        "draw": lambda: draw(9, recipe, 1),
+        "draw_signs": lambda: draw_signs(2, seed=3),
+        "all_shifts": lambda: all_shifts(given, labels),
+        "read_folder": lambda: read_folder(album, lambda photo: data.prepare(photo, 8))[:2],
+        "mnist": lambda: data.mnist("test"),
+        "prepare": lambda: [data.batch("cat", size=8), data.thumbnail("cat"), *data.real_block()[1:]],
+    }
+    for name, call in calls.items():
+        expected = call()
+        with torch.device("meta"):  # the one other device that every machine has
+            assert all(map(torch.equal, call(), expected)), name
 
 
 SPLITS = {  # what train and val are called, and what lies in them

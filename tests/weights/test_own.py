@@ -1,19 +1,22 @@
 """Our own files: what `save` writes, also with a field less, and what is refused."""
 
+import copy
 import json
 import warnings
 from dataclasses import asdict, dataclass, fields, replace
 
 import pytest
 import torch
+from timm.layers import resample_abs_pos_embed
 from torch import nn
 from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import checkpoint_wrapper
 from torch.nn.utils import prune
 from torch.nn.utils.parametrizations import weight_norm
+from torchvision.models.vision_transformer import interpolate_embeddings
 
 from tests.border import TINY, refused, tiny
 from tests.reference import with_noise
-from tests.weights.others import changed, images_for, new, same_numbers
+from tests.weights.others import changed, images_for, new, same_numbers, timm_model
 from vit_tutorial import ViT, ViTConfig, data, files, weights
 from vit_tutorial.train.finetune import with_new_head
 
@@ -170,6 +173,40 @@ def test_tied_layers_and_compiled_models_are_saved(tmp_path):
     for wrapped in (model, torch.compile(model)):  # under its own names
         weights.save(wrapped, tmp_path / "x")
         assert same_numbers(weights.load(tmp_path / "x"), model)
+
+
+@pytest.mark.parametrize("changes", [*KINDS, {"position": "sincos2d"}, {"position": "rope", "num_registers": 1}])
+@pytest.mark.parametrize("size", [48, (16, 56)])
+def test_a_resized_model_has_all_other_numbers(changes, size, tmp_path):
+    model = new(changed(**changes)).float().train()
+    model.requires_grad_(False)
+    model.labels, before = [f"{n}" for n in range(7)], copy.deepcopy(model)
+    weights.resized(torch.compile(model), size)
+    again = weights.resized(model, size)
+    assert again.config == changed(model.config, image_size=size) and same_numbers(model, before)
+    names = [name for name, _ in again.named_parameters() if name != "position_embedding.embedding"]
+    assert all(torch.equal(again.get_parameter(name), model.get_parameter(name)) for name in names)
+    assert again.training and again.labels == model.labels and not any(p.requires_grad for p in again.parameters())
+    if "sincos2d" in changes.values():
+        assert torch.equal(again.position_embedding.embedding, ViT(again.config).position_embedding.embedding)
+    weights.save(again, tmp_path / "x")
+    assert weights.load(tmp_path / "x").config == again.config
+    assert again(images_for(again.config).float()).shape == (3, 7)
+
+
+def test_the_way_to_resize_stays_with_a_model(tmp_path):
+    model, state = new(), timm_model().state_dict()
+    weights.load_timm(model, state)
+    weights.save(with_new_head(model, "abc"), tmp_path / "x")
+    again = weights.resized(weights.load(tmp_path / "x"), (24, 56)).position_embedding.embedding
+    expected = resample_abs_pos_embed(state["pos_embed"].float(), [3, 7])
+    torch.testing.assert_close(again, expected)
+    for dtype in (torch.float16, torch.bfloat16):  # stretched in float32, then rounded: as timm does it
+        half = weights.resized(copy.deepcopy(model).to(dtype), (24, 56)).position_embedding.embedding
+        assert torch.equal(half, resample_abs_pos_embed(state["pos_embed"].to(dtype), [3, 7]))
+    model = new()  # from nobody's file
+    expected = interpolate_embeddings(48, 8, weights.to_torchvision(model))["encoder.pos_embedding"]
+    torch.testing.assert_close(weights.resized(model, 48).position_embedding.embedding, expected)
 
 
 def test_a_file_is_read_onto_the_default_device(tmp_path):
