@@ -9,7 +9,7 @@
 
 `load_timm` reads Meta's own files of DeiT-III, DINOv2 and DINOv3, too. `dialects.toml` has the names of all these,
 `not_read.toml` has families that are refused, with what stands in the way. `benchmarks/timm_models.py` tries all of
-timm's.
+timm's. `resized` makes of a filled model one for images of another size.
 
 No file shows the following. The config has it, and each `load_*` returns a sentence with it:
 

@@ -85,10 +85,9 @@ def restored(tensors: Mapping[str, Tensor], texts: Mapping[str, str]) -> tuple[V
 
 
 def load(path: str | PathLike) -> ViT:
-    """The ViT that `save` stored, in eval mode, of the default dtype, on the default device; ValueError for any other
-    file.
+    """The ViT that `save` stored, in eval mode, in the default dtype, on the default device.
 
-    Its `labels` are the names of its classes, or None where none were saved.
+    ValueError for any other file. Its `labels` are the names of its classes, or None where none were saved.
     """
     tensors, texts = files.read(path)
     if "vit_config" not in texts:
