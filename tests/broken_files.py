@@ -1,6 +1,7 @@
 """Files that are none of tensors, damaged bytes, and tensors of any kind: always the same ones."""
 
 import argparse
+import datetime
 import functools
 import gzip
 import io
@@ -28,6 +29,13 @@ class Code:
 
     def __reduce__(self):
         return os.mkdir, ("ran",)
+
+
+class Endless:
+    """Unpickled, it asks numpy for more memory than there is."""
+
+    def __reduce__(self):
+        return np.zeros(1).__reduce__()[0], (np.ndarray, (2**60,), b"d")
 
 
 def torch_file(thing, **options) -> bytes:
@@ -77,13 +85,17 @@ OLD = {"_use_new_zipfile_serialization": False}
 BOMB = archive({f"{n}.npy": npy(np.zeros(3_000_000, "f4")) for n in range(4)}, zipfile.ZIP_DEFLATED)  # 47 kB
 ASKS, BEGINS = "may hold code and is not opened: it asks for ", "but a text that begins "
 DAMAGED = "truncated(,| or) damaged"
+ALLOW = r"if that is mere data, torch.serialization.add_safe_globals\(\["
 STRANGE = {  # what is in a file, and what is said of it
-    "a pickle with code": (pickle.dumps({"a": Code()}, 2), f"{ASKS}posix.mkdir$"),
+    "a pickle with code": (pickle.dumps({"a": Code()}, 2), f"{ASKS}posix.mkdir; {ALLOW}"),
     "a newer pickle with code": (pickle.dumps({"a": Code()}, 4), f"{ASKS}objects$"),
     "an oldest pickle with code": (pickle.dumps({"a": Code()}, 0), BEGINS),
-    "a torch archive with code": (torch_file({"a": Code()}), f"{ASKS}posix.mkdir$"),
-    "an old torch file with code": (torch_file({"a": Code()}, **OLD), f"{ASKS}posix.mkdir$"),
-    "another pickle in a torch archive": (with_code_inside(), f"{ASKS}posix.mkdir$"),
+    "a torch archive with code": (torch_file({"a": Code()}), f"{ASKS}posix.mkdir; {ALLOW}"),
+    "an old torch file with code": (torch_file({"a": Code()}, **OLD), f"{ASKS}posix.mkdir; {ALLOW}"),
+    "another pickle in a torch archive": (with_code_inside(), f"{ASKS}posix.mkdir; {ALLOW}"),
+    "code in an array": (torch_file({"a": np.array([Code()], dtype=object)}), DAMAGED),
+    "an array without end": (torch_file({"a": Endless()}), DAMAGED),
+    "a date": (torch_file({"a": datetime.date(2020, 1, 1)}), f"{ASKS}datetime.date; {ALLOW}"),
     "an npz with code": (npz(a=np.array([Code()], dtype=object)), f"{ASKS}objects$"),
     "an npy with code": (npy(np.array([Code()], dtype=object)), r"a single array \(.npy\); read are safetensors, "),
     "a pickle that calls itself npy": (archive({"a.npy": pickle.dumps({"a": Code()})}), "'a' is no array of numbers"),

@@ -7,7 +7,10 @@ import timm
 import torch
 from torch import nn
 
+from tests.reference import with_noise
+from tests.weights.others import changed, images_for
 from vit_tutorial import MultiHeadAttention, ViT, ViTConfig, interpret, patchify
+from vit_tutorial.modern import build
 from vit_tutorial.weights.dialects import TIMM, their_name
 
 CONFIGS = [
@@ -58,6 +61,23 @@ def test_maps_equal_those_of_timm():
         block.attn.attn_drop.register_forward_hook(lambda _, __, output: seen.append(output))
     theirs(images)
     torch.testing.assert_close(interpret.attention_maps(ours, images), torch.stack(seen), rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.parametrize("changes", [{}, {"num_heads": 1}, {"position": "rope", "num_registers": 2}])
+def test_maps_are_finite_in_float16_where_the_model_is(changes):
+    """Scores are up to 100,000 before they are divided, and float16 ends at 65,504."""
+    config = changed(**changes)
+    model, images = with_noise(build(config), size=0.3), images_for(config).float()
+    layers = [block.attention for block in model.encoder.blocks]
+    for layer in layers:  # the next one sees what this one does
+        q, k, _ = layer.project(*interpret.arguments_of(model, [layer], images)[0])
+        with torch.no_grad():
+            layer.qkv.weight[: 2 * config.embed_dim] *= (1e5 / (q @ k.mT).abs().max()).sqrt()
+            layer.qkv.bias[: 2 * config.embed_dim] *= (1e5 / (q @ k.mT).abs().max()).sqrt()
+    maps = interpret.attention_maps(model.half(), images.half())
+    assert model(images.half()).isfinite().all() and maps.isfinite().all()
+    for layer, given, own in zip(layers, interpret.arguments_of(model, layers, images.half()), maps, strict=True):
+        assert torch.equal(interpret.attention_row(layer, given[0], 1, *given[1:]).argmax(-1), own[:, :, 1].argmax(-1))
 
 
 @pytest.mark.parametrize("shape", [(2, 5, 16, 4), (1, 9, 6, 2)])

@@ -74,7 +74,7 @@ def test_it_equals_the_same_written_out(changes, sizes):
                 if c.coordinates == "box":
                     place = 2 * torch.pi * ((2 * place + 1) / length - 1)
                 else:
-                    place = c.first_index + place * (c.index_span / length if c.index_span else 1)
+                    place = (c.first_index + place) * (c.index_span / length if c.index_span else 1)
                 angle = torch.tensor(place * c.theta ** -((j % (d // 4)) / (d // 4)), dtype=torch.double)
                 x[:, :, n + i, j] *= torch.polar(torch.ones_like(angle), angle)
         return torch.cat([x.real, x.imag], dim=-1)

@@ -1,9 +1,11 @@
 """The stopwatch and the count of memory, beside what torch's own profiler and a clock of our own say."""
 
 import itertools
+import re
 import time
 from contextlib import nullcontext
 
+import nbformat
 import pytest
 import torch
 import torch.nn.functional as F
@@ -11,7 +13,9 @@ from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from experiments.memory import profiled
-from vit_tutorial import speed, vit
+from tests.reference import with_noise
+from tools.lesson import LESSONS
+from vit_tutorial import ViT, ViTConfig, speed, vit
 
 
 def test_a_race_turns_and_its_first_round_does_not_count(monkeypatch):
@@ -140,3 +144,21 @@ def test_what_grows_in_place_is_counted():
         assert memory.now == 4000 + 4 * 490
         del inside, outside
         assert memory.now == 0 and memory.peak >= 4000 + 4 * 490
+
+
+@pytest.mark.parametrize(
+    "config", [ViTConfig(8, 4, 3, 5, 8, 2, 2, 16), ViTConfig((8, 12), 4, 1, 3, 12, 1, 3, 8, pool="mean")]
+)
+def test_the_lines_for_onnx_run_as_printed(config, tmp_path, monkeypatch):
+    for package in ("onnxscript", "onnxruntime"):
+        pytest.importorskip(package, reason=f"{package} is not installed")
+    (path,) = [path for path in LESSONS if path.stem.startswith("12")]
+    (block,) = [code for cell in nbformat.read(path, as_version=4).cells if "### ONNX" in cell.source
+                for code in re.findall(r"```python\n(.+?)```", cell.source, re.DOTALL)]  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    model, images = with_noise(ViT(config), size=0.3).train(), torch.randn(3, config.in_channels, *config.size)
+    exec(block, space := {"torch": torch, "model": model, "images": images})
+    torch.testing.assert_close(torch.from_numpy(space["logits"]), model(images))
+    session = space["onnxruntime"].InferenceSession("model.onnx")
+    (again,) = session.run(None, {"images": images[:1].numpy()})  # of another batch
+    torch.testing.assert_close(torch.from_numpy(again), model(images[:1]))

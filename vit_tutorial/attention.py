@@ -46,7 +46,7 @@ class MultiHeadAttention(nn.Module):
         Rows sum to 1; a row that may look at nothing is 0, as in `forward`.
         """
         q, k, _ = self.project(x)
-        scores = q @ k.mT / math.sqrt(q.shape[-1])  # (B, h, N, d) -> (B, h, N, N)
+        scores = q / math.sqrt(q.shape[-1]) @ k.mT  # -> (B, h, N, N); product last, for float16
         if mask is None:
             return scores.softmax(dim=-1)
         return scores.masked_fill(~mask, -math.inf).softmax(dim=-1).masked_fill(~mask, 0.0)  # not NaN

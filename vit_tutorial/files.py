@@ -22,6 +22,10 @@ from safetensors import SafetensorError
 from torch import Tensor
 
 CHECKSUM = "vit_tutorial_crc32"  # the text under which `save` notes it
+NUMPY = [type(np.dtype(kind)) for kind in ("?", *np.typecodes["AllInteger"], *np.typecodes["AllFloat"], "U")]
+NUMPY += [np.dtype, np.ndarray]  # an accuracy, or the state of a generator, in a checkpoint of training
+for make, name in ((np.float64(0).__reduce__()[0], "scalar"), (np.zeros(1).__reduce__()[0], "_reconstruct")):
+    NUMPY += [(make, f"numpy.{core}.multiarray.{name}") for core in ("core", "_core")]  # before version 2, and since
 OTHERS = (  # formats that are not read: where in the file what stands, and what it is
     (0, b"\x89HDF", "an HDF5 file, as Keras and TensorFlow write (.h5)"),
     (0, b"GGUF", "a GGUF file, of llama.cpp"),
@@ -105,21 +109,36 @@ def save(path: str | os.PathLike, tensors: Mapping[str, Tensor], texts: Mapping[
 def read(path: str | os.PathLike) -> tuple[dict, dict[str, str]]:
     """The tensors and the texts of a file of weights: safetensors, PyTorch's .pt, .pth or .bin, or JAX's .npz.
 
-    Only safetensors files have texts. The tensors are copies: the file may change or go. Code in a pickle is never run;
-    an argparse.Namespace, which training scripts add, is read as data. For any other file a ValueError says what it is:
-    a web page, a truncated or altered file, a pickle of more than tensors and plain values, an archive that would
-    grow far too large.
+    An index of several such files beside it (.index.json) stands for all of their tensors. Only safetensors files have
+    texts. The tensors are copies: the file may change or go. Code in a pickle is never run; an argparse.Namespace and
+    numpy's numbers, which training scripts add, are read as data. For any other file a ValueError says what it is: a
+    web page, a truncated or altered file, a pickle of more than tensors and plain values, an archive that would grow
+    far too large.
     """
     path = as_path(path)
     if not path.is_file():
-        raise FileNotFoundError(f"path: there is no file {str(path)!r}")
+        folder = ", that is a folder: name one in it" * path.is_dir()
+        raise FileNotFoundError(f"path: there is no file {str(path)!r}{folder}")
     content = path.read_bytes()
+    if content.startswith(b"{") and b'"weight_map"' in content:
+        return _join(path, content), {}
     # a safetensors file can begin like a zip archive or a pickle, with the length 128, say, but then has a brace
     pickled = content.startswith((b"PK\x03\x04", b"\x80")) and content[8:9] != b"{"
     try:
         return (_unpickle(content), {}) if pickled else _safetensors(content)
     except Exception as error:  # there is no one type for broken files
         raise ValueError(f"path: {str(path)!r} is {_fault(content, pickled, str(error))}") from None
+
+
+def _join(index: Path, content: bytes) -> dict:
+    """The tensors of which an index says in which file they are: {"weight_map": {name: file}}."""
+    try:
+        places = dict(json.loads(content)["weight_map"])
+        pieces = {place: index.with_name(place) for place in places.values()}  # beside it, nowhere else
+        read_in = {place: {} if path.suffix == ".json" else read(path)[0] for place, path in pieces.items()}
+        return {name: read_in[place][name] for name, place in places.items()}
+    except (AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+        raise ValueError(f"path: the pieces that {str(index)!r} names are not all there and whole: {error}") from error
 
 
 def _safetensors(content: bytes) -> tuple[dict[str, Tensor], dict[str, str]]:
@@ -144,7 +163,7 @@ def _unpickle(content: bytes) -> dict:
             if odd:
                 raise ValueError(f"{odd[0]!r} is no array of numbers")
             return found
-    with warnings.catch_warnings(action="ignore"), torch.serialization.safe_globals([Namespace]):
+    with warnings.catch_warnings(action="ignore"), torch.serialization.safe_globals([Namespace, *NUMPY]):
         found = torch.load(BytesIO(content), map_location="cpu", weights_only=True)
     if not isinstance(found, Mapping):
         raise ValueError(f"expected names with tensors, got {type(found).__name__}")
@@ -161,7 +180,10 @@ def _fault(content: bytes, pickled: bool, error: str) -> str:
     """What kind of file could not be read; `error` is what the library said."""
     if pickled and ("nsupported" in error or "Object arrays" in error):
         asked = re.search(r"GLOBAL ([\w.]+)", error)
-        return f"a pickle that may hold code and is not opened: it asks for {asked[1] if asked else 'objects'}"
+        remedy = (
+            f"{asked[1]}; if that is mere data, torch.serialization.add_safe_globals([{asked[1]}])" if asked else ""
+        )
+        return f"a pickle that may hold code and is not opened: it asks for {remedy or 'objects'}"
     if pickled:
         cause = error.split(". ")[0] or "it ends too early"
         return f"truncated, damaged or of another kind, {len(content)} bytes ({cause})"

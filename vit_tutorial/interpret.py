@@ -64,7 +64,7 @@ def attention_row(attention: MultiHeadAttention, tokens: Tensor, query: int, *mo
     if not 0 <= query < tokens.shape[1]:  # -1 would be the last token
         raise ValueError(f"query: expected a token from 0 to {tokens.shape[1] - 1}, got {query}")
     q, k, _ = attention.project(tokens, *more)  # (B, N, D) -> three of (B, h, N, d)
-    scores = (k @ q[:, :, query, :, None])[..., 0] / math.sqrt(q.shape[-1])  # -> (B, h, N)
+    scores = (k @ (q[:, :, query, :, None] / math.sqrt(q.shape[-1])))[..., 0]  # -> (B, h, N)
     return scores.softmax(dim=-1)
 
 

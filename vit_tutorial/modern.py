@@ -26,7 +26,7 @@ class ModernConfig(ViTConfig):
     theta: float = 100.0  # RoPE (2104.09864): pair i of d/4 rotates theta^(i/(d/4)) times more slowly
     coordinates: str = "box"  # the picture spans -1 to 1 (DINOv3); "index": patches are counted
     first_index: int = 0  # PE: 1
-    index_span: int | None = None  # EVA-02: 16, whatever the number of patches in a row
+    index_span: int | None = None  # what a row spans, whatever its number of patches (EVA-02: 16)
     gelu: str = "exact"  # "tanh"; "quick": x * sigmoid(1.702 x) (CLIP)
     swiglu: bool = False  # 2002.05202
     layer_scale: float | None = None  # 2103.17239: the factor at the start
@@ -68,7 +68,7 @@ def token_angles(config: ModernConfig, device: torch.device | None = None) -> Te
     angles = rope_angles(c.grid, d, c.theta, device)
     if c.coordinates == "index":  # patches are counted
         counts = [torch.arange(n, dtype=torch.float32, device=device) for n in c.grid]
-        positions = torch.cartesian_prod(*(c.first_index + n * (c.index_span or len(n)) / len(n) for n in counts))
+        positions = torch.cartesian_prod(*((c.first_index + n) * (c.index_span or len(n)) / len(n) for n in counts))
         frequency = 1 / c.theta ** (torch.arange(d // 4, device=device) / (d // 4))
         angles = (positions[:, :, None] * frequency).flatten(1)
     return F.pad(angles, (0, 0, c.num_prefix, 0))  # an angle of 0 rotates nothing
@@ -101,7 +101,7 @@ class ModernAttention(MultiHeadAttention):
 
     def weights(self, x: Tensor, rotation: Tensor | None = None) -> Tensor:
         q, k, _ = self.project(x, rotation)
-        return (q @ k.mT / math.sqrt(q.shape[-1])).softmax(dim=-1)
+        return (q / math.sqrt(q.shape[-1]) @ k.mT).softmax(dim=-1)  # divided first, as in lesson 04
 
 
 class QuickGELU(nn.Module):

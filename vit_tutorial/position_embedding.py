@@ -38,11 +38,12 @@ def sincos2d(grid: tuple[int, int], embed_dim: int) -> Tensor:
     return torch.cat([x.sin(), x.cos(), y.sin(), y.cos()], dim=1)  # (h*w, D)
 
 
-RESIZE = {  # how each library resizes positions; a checkpoint expects its own library's way
+RESIZE = {  # how each library resizes positions, and one family; a checkpoint expects its own way
     "torchvision": {"mode": "bicubic", "align_corners": True},
     "transformers": {"mode": "bicubic", "align_corners": False},
     "timm": {"mode": "bicubic", "align_corners": False, "antialias": True},
     "jax": {"mode": "bilinear", "align_corners": True},
+    "siglip2": {"mode": "bilinear", "align_corners": False, "antialias": True},  # NaFlex
 }
 
 

@@ -20,10 +20,14 @@ SIGNS = {  # the strokes of each, from point to point
 
 
 def draw_signs(n: int, seed: int, shake: float = 0.12) -> tuple[Tensor, Tensor]:
-    """n drawings of each sign, (4n, 1, 28, 28) uint8, and their places in SIGNS, (4n,); `shake` is the hand's."""
+    """n drawings of each sign, (4n, 1, 28, 28) uint8, and their places in SIGNS, (4n,), on the CPU.
+
+    `shake` is the hand's.
+    """
     generator = torch.Generator().manual_seed(seed)
-    drawn = [scribble(strokes, shake, generator) for strokes in SIGNS.values() for _ in range(n)]
-    return torch.stack(drawn), torch.arange(len(SIGNS)).repeat_interleave(n)
+    with torch.device("cpu"):  # the generator's, whatever the default is
+        drawn = [scribble(strokes, shake, generator) for strokes in SIGNS.values() for _ in range(n)]
+        return torch.stack(drawn), torch.arange(len(SIGNS)).repeat_interleave(n)
 
 
 def scribble(strokes: list, shake: float, generator: torch.Generator) -> Tensor:

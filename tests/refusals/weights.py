@@ -226,4 +226,11 @@ OURS = [
     Refusal("labels", labelled, [(wrong,) for wrong in NO_LABELS], "^labels: expected 3 different names .*, got {}"),
     Refusal("labels in a file", lambda names: reload(TEXT, names), NO_LABELS[:3], f"{OWN}.*labels: expected 3"),
 ]  # fmt: skip
-ROWS = [*OTHERS, *UNREAD, *EXPORTS, *OURS]
+SIZED_AGAIN = [
+    Refusal(
+        "another size", weights.resized, [(tiny(), size) for size in (0, 10, -8, (8, 9), (8,), "8", None, [8, 8])],
+        r"^image_size: expected an int, or \(height, width\), that patch_size=4 divides, got {}",
+    ),
+    Refusal("no model", lambda model: weights.resized(model, 8), [None, TINY], "^model: expected a ViT", TypeError),
+]  # fmt: skip
+ROWS = [*SIZED_AGAIN, *OTHERS, *UNREAD, *EXPORTS, *OURS]

@@ -1,6 +1,7 @@
 """Fine-tuning: a linear probe beside scikit-learn's logistic regression, rates by layer beside timm's groups."""
 
 import re
+import struct
 
 import nbformat
 import pytest
@@ -13,9 +14,10 @@ from torchvision.transforms.functional import pil_to_tensor
 from tests.reference import with_noise
 from tests.weights.others import SMALL, changed, images_for, timm_model
 from tools.lesson import LESSONS
-from vit_tutorial import ViT
+from vit_tutorial import ViT, data
 from vit_tutorial.interpret import inputs_of
-from vit_tutorial.train import Recipe, parameter_groups, train_step
+from vit_tutorial.signs import draw_signs
+from vit_tutorial.train import Recipe, draw, parameter_groups, train_step
 from vit_tutorial.train.finetune import all_shifts, layer_groups, probe, read_folder, with_new_head
 from vit_tutorial.weights.dialects import TIMM, their_name
 
@@ -177,6 +179,87 @@ def test_a_photo_that_is_none_and_a_class_that_lacks_are_named(album):
         read_folder(album / "cat", small)
     with pytest.raises(ValueError, match=r"rex\.jpg is no folder"):
         read_folder(album / "dog" / "rex.jpg", small)
+
+
+def test_what_is_made_lies_on_the_cpu_or_beside_what_was_given_whatever_the_default_device(album):
+    given, labels, recipe = torch.rand(3, 2, 6, 7), torch.tensor([4, 0, 1]), Recipe(batch_size=2)
+    calls = {
+        "draw": lambda: draw(9, recipe, 1),
+        "draw_signs": lambda: draw_signs(2, seed=3),
+        "all_shifts": lambda: all_shifts(given, labels),
+        "read_folder": lambda: read_folder(album, lambda photo: data.prepare(photo, 8))[:2],
+        "mnist": lambda: data.mnist("test"),
+        "prepare": lambda: [data.batch("cat", size=8), data.thumbnail("cat"), *data.real_block()[1:]],
+    }
+    for name, call in calls.items():
+        expected = call()
+        with torch.device("meta"):  # the one other device that every machine has
+            assert all(map(torch.equal, call(), expected)), name
+
+
+SPLITS = {  # what train and val are called, and what lies in them
+    "splits": (["train", "val"], ["cat", "dog"]),
+    "a test without a class": (["Train", "Test"], ["cat"]),
+    "once more within": (["training_set", "test_set"], ["x/cat", "y/cat"]),
+    "folds": (["fold1", "fold2", "fold3"], ["fox"]),
+    "small copies": (["cat", "dog"], ["thumbs"]),
+}
+
+
+@pytest.mark.parametrize("name", SPLITS)
+def test_folders_that_hold_the_same_folders_are_no_classes_unless_they_are_said_to_be(name, tmp_path):
+    above, below = SPLITS[name]
+    for place in [f"{a}/{b}" for a in above for b in below]:
+        (tmp_path / place).mkdir(parents=True)
+        Image.new("RGB", (2, 2)).save(tmp_path / place / "x.png")
+    with pytest.raises(ValueError, match=r"both hold \w+: if \w+ is a class, read each by itself; .* pass classes=\["):
+        read_folder(tmp_path, small)
+    assert read_folder(tmp_path, small, above)[1].unique().tolist() == [*range(len(above))]
+
+
+def test_the_classes_of_training_keep_their_labels_where_one_is_missing(album):
+    for classes in (["bee", "cat", "dog"], ("dog", "bee", "cat", "fox")):
+        (album / "cat" / "empty").mkdir(exist_ok=True)
+        _, labels, names = read_folder(album, small, classes)
+        assert names == [*classes] and [names[n] for n in labels] == ["cat", "dog", "dog"]
+    for classes in (["cat", "cow"], ["cat", "dog", "cat"], "catdog"):
+        with pytest.raises(ValueError, match=r"^classes: expected different names, among them all of \['cat', 'dog'\]"):
+            read_folder(album, small, classes)
+    (album / "dog").rename(album / ".dog")
+    (album / "cat" / "old" / "tom.png").unlink()
+    with pytest.raises(ValueError, match=r"^folder: no class has photos in"):
+        read_folder(album, small, ["cat", "dog"])
+
+
+def test_what_is_hidden_or_a_systems_own_is_no_photo_at_any_depth(album):
+    expected = read_folder(album, small)
+    for name in (".cache/a.png", "cat/.ipynb_checkpoints/tom.png", "dog/@eaDir/rex.jpg/SMALL.jpg", "cat/old/Thumbs.db",
+                 "dog/desktop.ini", "__MACOSX/cat/._tom.png", "dog/.thumbnails/b.png"):  # fmt: skip
+        (album / name).parent.mkdir(parents=True, exist_ok=True)
+        Image.new("RGB", (2, 2)).save(album / name, "PNG")
+    again = read_folder(album, small)
+    assert torch.equal(again[0], expected[0]) and again[2] == expected[2]
+
+
+@pytest.mark.parametrize("error", [RuntimeError, NotImplementedError, struct.error, EOFError])
+def test_whatever_a_library_raises_on_a_photo_names_the_photo(error, album, monkeypatch):
+    """AVIF raises RuntimeError where it is damaged, DDS NotImplementedError; some only when the pixels are read."""
+    real = Image.Image.convert
+
+    def fail(photo, *given):
+        if photo.size == (21, 30):
+            raise error("mine")
+        return real(photo, *given)
+
+    Image.new("L", (21, 30)).save(album / "dog" / "odd.png")
+    monkeypatch.setattr(Image.Image, "convert", fail)
+    with pytest.raises(ValueError, match=r"odd\.png cannot be read as a photo \(.*mine"):
+        read_folder(album, small)
+
+
+def test_a_photo_that_is_made_another_shape_is_named(album):
+    with pytest.raises(ValueError, match=r"^prepare: .*\(3, 30, 20\) of the first photo, \(1, 30, 20\) of .*a\.bmp"):
+        read_folder(album, lambda photo: pil_to_tensor(photo)[: 3 if photo.getpixel((0, 0))[0] else 1])
 
 
 def test_what_goes_wrong_in_prepare_is_not_blamed_on_a_photo(album):

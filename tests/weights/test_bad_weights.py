@@ -6,12 +6,17 @@ import warnings
 
 import pytest
 import torch
+from torch import distributed, nn
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
+from torch.distributed.tensor import distribute_tensor
+from torch.nn.utils import prune
 from transformers import Dinov2Config, Dinov2Model
 
 from tests.border import INF, NAN, refused, tiny
 from tests.broken_files import FEW_OR_MANY, anything, strange_tensors
 from tests.reference import with_noise
-from tests.weights.others import new
+from tests.weights.others import new, timm_model
 from vit_tutorial import weights
 from vit_tutorial.weights.dialects import DIALECTS, export, their_name, views
 
@@ -70,6 +75,78 @@ def test_what_is_not_finite_in_a_file_is_said(library):
         spoilt = torch.full_like(written(library)[name], value)
         with pytest.warns(UserWarning, match=f"{name}: not finite"):
             load(tiny(), written(library) | {name: spoilt})
+
+
+@pytest.fixture
+def one_process():
+    """A group of this process alone, in which tensors can be sharded."""
+    distributed.init_process_group("gloo", store=distributed.HashStore(), rank=0, world_size=1)
+    yield init_device_mesh("cpu", (1,))
+    distributed.destroy_process_group()
+
+
+def test_what_is_sharded_is_refused_whole_with_what_to_do(one_process, tmp_path):
+    model, theirs = new(), timm_model()
+    state = {name: tensor.clone() for name, tensor in theirs.state_dict().items()}
+    for block in theirs.blocks:
+        fully_shard(block, mesh=one_process)
+    torch.save(theirs.state_dict(), tmp_path / "sharded.pt")
+    one = state | {"head.bias": distribute_tensor(state["head.bias"], one_process)}
+    for sharded in (theirs.state_dict(), one, tmp_path / "sharded.pt"):
+        with refused(r"^state_dict: '[\w.]+' is sharded \(a DTensor\); give, in all processes, ", model) as failed:
+            weights.load_timm(model, sharded)
+    remedy = str(failed.value).partition("all processes, ")[2]
+    weights.load_timm(model, eval(remedy, {"state": theirs.state_dict()}))
+    assert all(torch.equal(tensor, state[name]) for name, tensor in weights.to_timm(model).items())
+    fully_shard(model.encoder.blocks[1], mesh=one_process)
+    for call in (lambda: weights.load_timm(model, one | state), lambda: weights.save(model, tmp_path / "x")):
+        with refused(r"^model: encoder.blocks.1.* is sharded \(a DTensor\); take the model as it is before", tmp_path):
+            call()
+    assert torch.equal(model.head.norm.weight, state["norm.weight"])
+
+
+def expand(model):
+    model.encoder.blocks[1].norm2.weight = nn.Parameter(torch.ones(1).expand(8))
+
+
+def tie(model):
+    model.encoder.blocks[1].mlp.fc1.weight = model.encoder.blocks[0].mlp.fc1.weight
+
+
+def count(model):
+    model.register_buffer("seen", torch.tensor(3))
+
+
+WRITTEN = "cannot be written, so nothing is: "
+STOPS = {  # what is done to a model, and what is said when weights shall be loaded into it
+    "a parameter of one number": (expand, rf"^model: encoder.blocks.1.norm2.weight {WRITTEN}unsupported operation"),
+    "tied": (tie, rf"^model: encoder.blocks.0.mlp.fc1.weight {WRITTEN}it shares its memory with another parameter"),
+    "half on meta": (lambda model: model.head.to("meta"), r"^model: its parameters have no memory \(device meta\)"),
+    "pruned": (lambda model: prune.l1_unstructured(model.head.linear, "weight", 0.5), "missing head.weight_mask"),
+    "a buffer that counts": (count, "^model: seen holds no floating numbers; take the model as it was before quanti"),
+}
+
+
+@pytest.mark.parametrize("name", STOPS)
+def test_whatever_stops_a_load_leaves_the_model_as_it_was(name):
+    change, words = STOPS[name]
+    change(model := tiny())
+    with refused(words, model, error=ValueError):
+        weights.load_timm(model, written("timm"))
+
+
+def test_an_interrupt_leaves_the_model_as_it_was(monkeypatch):
+    model, copied, real = tiny(), [], torch.Tensor.copy_
+
+    def interrupt(tensor, other):
+        copied.append(tensor)
+        if len(copied) == 20:
+            raise KeyboardInterrupt
+        return real(tensor, other)
+
+    monkeypatch.setattr(torch.Tensor, "copy_", interrupt)
+    with refused(None, model, error=KeyboardInterrupt):
+        weights.load_timm(model, written("timm"))
 
 
 # --- odd, and right or named ---

@@ -1,16 +1,15 @@
 """Today's ViTs of transformers and timm in our model: the same tokens and the same pooled vector, in float64."""
 
 import copy
+import functools
+import inspect
 import warnings
 from dataclasses import replace
-from functools import cache
 
 import pytest
-import timm
 import torch
 from safetensors.torch import load_file
 from timm.models.eva import checkpoint_filter_fn as eva_filter
-from timm.models.vision_transformer import checkpoint_filter_fn
 from transformers import CLIPConfig, CLIPModel, SiglipConfig, SiglipModel
 
 from benchmarks import families
@@ -31,7 +30,7 @@ NAMES = {
 ALL = [(library, name) for library, names in NAMES.items() for name in names]
 
 
-@cache
+@functools.cache
 def made() -> dict[tuple[str, str], Family]:
     return {(f.library, f.name): f for f in [*families.of_transformers(), *families.of_timm()]}
 
@@ -117,19 +116,25 @@ def test_names_on_disk(name, tmp_path):
     assert torch.equal(read(family, state)(images), read(family)(images))
 
 
-def test_a_larger_picture_of_a_learned_table_is_resized_as_the_library_does():
-    family = made()["transformers", "DINOv2"]
-    images = images_of(SIDE, SIDE + 2 * PATCH)
-    larger = read(family, image_size=(SIDE, SIDE + 2 * PATCH))
-    assert difference(larger(images), family.model(pixel_values=images).pooler_output) < 1e-6  # it resizes in float32
-    family = made()["timm", "DINOv2"]
-    theirs = timm.create_model(
-        "vit_small_patch14_dinov2", depth=DEPTH, embed_dim=D, num_heads=HEADS, patch_size=PATCH, num_classes=0,
-        img_size=(SIDE, SIDE + 2 * PATCH),
-    ).double()  # fmt: skip
-    theirs.load_state_dict(checkpoint_filter_fn(family.state, theirs))
-    larger = read(family, image_size=(SIDE, SIDE + 2 * PATCH))
-    assert difference(larger(images), theirs.eval()(images)) < 1e-6
+def at_another_size(family: Family, images: torch.Tensor) -> torch.Tensor:
+    """The pooled vector of the library's own model, which it fits to the images itself."""
+    model, size = copy.deepcopy(family.model), tuple(images.shape[-2:])
+    if family.library == "timm":
+        model.set_input_size(img_size=size)
+    elif "interpolate_pos_encoding" in inspect.signature(model.forward).parameters:
+        model.forward = functools.partial(model.forward, interpolate_pos_encoding=True)
+    return family.run(model, images)[1]
+
+
+@pytest.mark.parametrize("size", [(SIDE + 2 * PATCH,) * 2, (3 * PATCH, 7 * PATCH)])
+@pytest.mark.parametrize(("library", "name"), ALL)
+def test_another_size_is_what_the_family_makes_of_it(library, name, size):
+    """Read at that size, or resized later: their table is stretched in float32."""
+    family, images = made()[library, name], images_of(*size)
+    with torch.no_grad():
+        later, expected = weights.resized(read(family), size), at_another_size(family, images)
+        assert difference(later(images), expected) < 1e-6 and later.config.image_size == size
+        assert torch.equal(read(family, image_size=size)(images), later(images))
 
 
 def test_metas_own_files_are_read_as_timm_reads_them():

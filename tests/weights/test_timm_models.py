@@ -14,6 +14,12 @@ from vit_tutorial.modern import build
 from vit_tutorial.weights.dialects import NOT_READ
 
 COUNT = json.loads((RESULTS / "timm_models.json").read_text())
+NOT_TIMMS = {  # families that timm has not: a name of each, tried in test_names.py
+    "A model with adapters (LoRA)": "base_model.model.blocks.0.attn.qkv.lora_A.default.weight",
+    "CLIP under OpenAI's own names, and open_clip's,": "visual.transformer.resblocks.0.attn.in_proj_weight",
+    "vit-pytorch's ViT": "to_patch_embedding.2.weight",
+    "A ViT under mmpretrain's names": "backbone.layers.0.ffn.layers.0.0.weight",
+}
 ENDS = [(outcome, reason) for outcome, reasons in COUNT["outcomes"].items() for reason in reasons if reason]
 EQUAL = [
     "eva_giant_patch14_224", "eva_giant_patch14_clip_224", "vit_small_patch16_rope_224", "vit_pe_core_base_patch16_224",
@@ -35,7 +41,7 @@ def test_nothing_is_other_without_a_word():
     assert "wrong" not in COUNT["num_heads"] and "" not in COUNT["outcomes"]["different"]
     assert set(EQUAL) <= {*COUNT["outcomes"]["equal"][""]}
     refused = {reason.partition(" is not read: ")[0] for reason in COUNT["outcomes"]["refused"]}
-    assert refused == {*NOT_READ}
+    assert refused == {*NOT_READ} - {*NOT_TIMMS}
 
 
 @pytest.mark.filterwarnings("ignore")

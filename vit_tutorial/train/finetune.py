@@ -1,9 +1,10 @@
 """Lesson 11: new classes for a model, a folder of photos, and what is trained: the last layer alone, or all layers."""
 
 import copy
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from os import PathLike
+from pathlib import Path
 
 import torch
 from PIL import Image
@@ -19,7 +20,7 @@ from .recipe import Recipe, parameter_groups, shift
 
 def all_shifts(images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
     """Each image moved by up to two pixels, in all 25 ways: (n, C, H, W), (n,) -> 25n of each."""
-    steps = torch.arange(-2, 3)
+    steps = torch.arange(-2, 3, device=images.device)
     ways = torch.cartesian_prod(steps, steps)  # (25, 2): rows and columns
     moved = [shift(images, way.expand(len(images), 2)) for way in ways]
     return torch.cat(moved), labels.repeat(len(ways))
@@ -72,26 +73,52 @@ def layer_of(fitted) -> dict[str, Tensor]:
     return {"weight": weight, "bias": bias}
 
 
-def read_folder(folder: str | PathLike, prepare: Callable[[Image.Image], Tensor]) -> tuple[Tensor, Tensor, list[str]]:
+def read_folder(
+    folder: str | PathLike, prepare: Callable[[Image.Image], Tensor], classes: Sequence[str] | None = None
+) -> tuple[Tensor, Tensor, list[str]]:
     """A folder with a subfolder of photos per class: images (n, C, H, W), labels (n,) int64, the classes' names.
 
-    `prepare` makes a model's input of a photo, upright and RGB. Hidden files are left out. Raises ValueError, with the
-    name of the file or folder, where a file is no photo, a subfolder is empty or there are fewer than two.
+    `prepare` makes a model's input of a photo, upright and RGB. `classes` are the names in the order of the labels, a
+    training folder's, say; a class may then have no photo here. Without it they are the subfolders, sorted.
+    What is hidden or an operating system's own is left out. Raises ValueError, with the name of the file or folder,
+    where a file is no photo, a subfolder is empty or no class, there are fewer than two, or subfolders hold folders of
+    the same names, as train and val do.
     """
-    folder, images, labels = as_path(folder, "folder"), [], []
+    folder, images, labels, known = as_path(folder, "folder"), [], [], classes
     if not folder.is_dir():
         raise ValueError(f"folder: {folder} is no folder")
-    classes = sorted(path.name for path in folder.iterdir() if path.is_dir() and path.name[0] != ".")
+    found = sorted(path.name for path in folder.iterdir() if path.is_dir() and visible(path, folder))
+    classes = found if known is None else [*known]
     if len(classes) < 2:
         raise ValueError(f"folder: expected a subfolder for each class, two at least, in {folder}, got {classes}")
-    for label, name in enumerate(classes):
-        paths = sorted(p for p in (folder / name).rglob("*") if p.is_file() and p.name[0] != ".")
-        if not paths:
+    if len(set(classes)) < len(classes) or not set(found) <= set(classes):
+        raise ValueError(f"classes: expected different names, among them all of {found} in {folder}, got {classes}")
+    inside = {}  # name of a folder within a class: that class
+    for name in found:
+        paths = sorted(path for path in (folder / name).rglob("*") if visible(path, folder))
+        for within in (path.name for path in paths if path.is_dir()):
+            if inside.setdefault(within, name) != name and known is None:
+                remedy = f"if {within} is a class, read each by itself; if {name} is one, pass classes={classes}"
+                raise ValueError(f"folder: {inside[within]} and {name} in {folder} both hold {within}: {remedy}")
+        if known is None and not any(path.is_file() for path in paths):
             raise ValueError(f"folder: {folder / name} has no photos in it")
-        for path in paths:
+        for path in filter(Path.is_file, paths):
             images.append(prepare(read_photo(path)))
-            labels.append(label)
-    return torch.stack(images), torch.tensor(labels), classes
+            labels.append(classes.index(name))
+            if images[-1].shape != images[0].shape:
+                shapes = f"{tuple(images[0].shape)} of the first photo, {tuple(images[-1].shape)} of {path}"
+                raise ValueError(f"prepare: expected one shape for all, got {shapes}")
+    if not images:
+        raise ValueError(f"folder: no class has photos in {folder}")
+    images = torch.stack(images)
+    return images, torch.tensor(labels, device=images.device), classes
+
+
+def visible(path: Path, folder: Path) -> bool:
+    """Whether neither `path` nor a folder that it lies in, below `folder`, is hidden or an operating system's own."""
+    parts = path.relative_to(folder).parts
+    systems = ("thumbs.db", "desktop.ini", "@eadir", "__macosx")
+    return not any(part[0] == "." or part.lower() in systems for part in parts)
 
 
 def read_photo(path: PathLike) -> Image.Image:
@@ -99,7 +126,7 @@ def read_photo(path: PathLike) -> Image.Image:
     try:
         with Image.open(path) as photo:
             return as_seen(photo)
-    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
+    except Exception as error:  # each of Pillow's formats has errors of its own
         remedy = "take it out of the folder, or save it as JPEG or PNG (a phone's HEIC, say)"
         raise ValueError(f"{path} cannot be read as a photo ({error}): {remedy}") from error
 

@@ -22,8 +22,9 @@ def draw(n: int, recipe: Recipe, epoch: int) -> tuple[Tensor, Tensor]:
     """
     chance = torch.Generator().manual_seed(recipe.seed * 2**20 + epoch)
     steps, B = n // recipe.batch_size, recipe.batch_size
-    order = torch.randperm(n, generator=chance)[: steps * B].reshape(steps, B)
-    return order, torch.randint(-recipe.shift, recipe.shift + 1, (steps, B, 2), generator=chance)
+    with torch.device("cpu"):  # the generator's, whatever the default is
+        order = torch.randperm(n, generator=chance)[: steps * B].reshape(steps, B)
+        return order, torch.randint(-recipe.shift, recipe.shift + 1, (steps, B, 2), generator=chance)
 
 
 def train_step(

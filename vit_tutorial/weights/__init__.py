@@ -9,7 +9,7 @@
 
 `load_timm` reads Meta's own files of DeiT-III, DINOv2 and DINOv3, too. `dialects.toml` has the names of all these,
 `not_read.toml` has families that are refused, with what stands in the way. `benchmarks/timm_models.py` tries all of
-timm's.
+timm's. `resized` makes of a filled model one for images of another size.
 
 No file shows the following. The config has it, and each `load_*` returns a sentence with it:
 
@@ -23,9 +23,9 @@ No file shows the following. The config has it, and each `load_*` returns a sent
 from .dialects import to_timm, to_torchvision, to_transformers
 from .infer_config import infer_config
 from .loading import load_jax, load_timm, load_torchvision, load_transformers
-from .own import load, save
+from .own import load, resized, save
 
 __all__ = [
-    "infer_config", "load", "load_jax", "load_timm", "load_torchvision", "load_transformers", "save", "to_timm",
-    "to_torchvision", "to_transformers",
+    "infer_config", "load", "load_jax", "load_timm", "load_torchvision", "load_transformers", "resized", "save",
+    "to_timm", "to_torchvision", "to_transformers",
 ]  # fmt: skip

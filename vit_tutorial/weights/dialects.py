@@ -1,5 +1,6 @@
 """Lesson 10: one model, many dialects: how each library names and lays out the same tensors."""
 
+import re
 import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -27,6 +28,7 @@ class Dialect:
     no_bias: Sequence[str] = ()  # ends of our names of biases that the library has not
     pairs_of: str = ""  # how the rows of q and k lie, where RoPE rotates neighbours
     first_axis: str = "row"  # or "column": what the first half of them rotates with
+    resize: str = ""  # how its positions are resized, if not as its library does it: a key of RESIZE
     doubt: str = ""  # which other model has the very same names
 
 
@@ -42,6 +44,7 @@ def read_dialects(path: Path) -> dict[str, Dialect]:
 
 DIALECTS = read_dialects(Path(__file__).with_name("dialects.toml"))
 NOT_READ = tomllib.loads(Path(__file__).with_name("not_read.toml").read_text(encoding="utf-8"))
+WITHIN = re.compile(r"(?<=\.)(?:_orig_mod|_checkpoint_wrapped_module|_fsdp_wrapped_module|module)\.")  # a wrapped part
 TORCHVISION, TIMM, TRANSFORMERS = (DIALECTS[name].pairs for name in ("torchvision", "timm", "transformers"))
 
 
@@ -70,12 +73,17 @@ def gated(tensors: Mapping[str, Tensor]) -> bool:
     return all(w is not None and w.ndim == 2 for w in layers) and len(layers[0]) == 2 * layers[1].shape[1]
 
 
+def telling(dialect: Dialect) -> list[str]:
+    """Names that every file of a dialect has, if no sign says otherwise."""
+    parts = ["norm2.weight", "mlp.fc1.weight", "attention.q.weight" if dialect.apart else "attention.qkv.weight"]
+    ours = [f"encoder.blocks.0.{part}" for part in parts]
+    ours += ["patch_embedding.projection.weight", "position_embedding.embedding"]
+    return [their_name(name, dialect.pairs) for name in ours]
+
+
 def misses(dialect: Dialect, names: Collection[str]) -> int:
     """How many telling names are not as they should be."""
-    parts = ["norm2.weight", "mlp.fc1.weight", "attention.q.weight" if dialect.apart else "attention.qkv.weight"]
-    telling = [f"encoder.blocks.0.{part}" for part in parts]
-    telling += ["patch_embedding.projection.weight", "position_embedding.embedding"]
-    signs = {their_name(name, dialect.pairs): True for name in telling} | dialect.signs
+    signs = dict.fromkeys(telling(dialect), True) | dialect.signs
     return sum((name in names) != there for name, there in signs.items())
 
 
@@ -92,9 +100,24 @@ def find_dialect(tensors: Mapping[str, Tensor]) -> Dialect:
         raise ValueError(f"state_dict: {family}")
     missed, dialect = nearest(tensors)
     if missed:
-        read = ", ".join(DIALECTS)
-        raise ValueError(f"state_dict: no ViT has the names {sorted(tensors)[:4]} ...; names are known of {read}")
+        read = ", ".join(sorted({dialect.library for dialect in DIALECTS.values()}))
+        why = stranger(tensors) or f"names are known of {read}, with many of their families"
+        raise ValueError(f"state_dict: no ViT has the names {sorted(tensors)[:4]} ...; {why}")
     return dialect
+
+
+def stranger(names: Collection[str]) -> str:
+    """What stands in the middle of a name that a dialect has, and how to take it out; "" if nothing does."""
+    for known in (known for dialect in DIALECTS.values() for known in telling(dialect)):
+        for cut in re.finditer(r"[./]", known):
+            begin, end = re.escape(known[: cut.end()]), re.escape(known[cut.end() :])
+            for name in names:
+                if found := re.search(rf"(?:^|[./]){begin}((?:[A-Za-z_]\w*[./])+){end}$", name):
+                    remedy = f"{{name.replace({found[1]!r}, ''): t for name, t in state.items()}}"
+                    return (
+                        f"{found[1]!r} stands in the middle of {name!r}; if it only wraps what follows, give {remedy}"
+                    )
+    return ""
 
 
 def split_qkv(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -131,9 +154,23 @@ def simplest(config: ModernConfig) -> ViTConfig:
     return ViTConfig(**shared) if known and ModernConfig(**shared) == config else config
 
 
+def state_of(model: ViT) -> dict[str, Tensor]:
+    """The model's state dict, as views, without what torch.compile and others put into names where they wrap.
+
+    ValueError if a tensor is sharded or has no floating numbers: it could be neither read nor written as it is.
+    """
+    state = getattr(model, "_orig_mod", model).state_dict()
+    for name, value in state.items():
+        if not isinstance(value, Tensor) or not value.is_floating_point():
+            raise ValueError(f"model: {name} holds no floating numbers; take the model as it was before quantisation")
+        if hasattr(value, "full_tensor"):
+            raise ValueError(f"model: {name} is sharded (a DTensor); take the model as it is before fully_shard")
+    return {WITHIN.sub("", name): value for name, value in state.items()}
+
+
 def parts_of(model: ViT) -> dict[str, Tensor]:
-    """The model's state dict, as views, in which registers and a norm after the mean have names of their own."""
-    config, state = config_of(model), dict(model.state_dict())
+    """`state_of` the model, in which registers and a norm after the mean have names of their own."""
+    config, state = config_of(model), state_of(model)
     if R := trait(config, "num_registers"):
         tokens = state.pop("cls_token.token")  # (1, 1+R, D), or (1, R, D)
         state |= {"cls_token.token": tokens[:, :-R]} if tokens.shape[1] > R else {}

@@ -114,6 +114,12 @@ def square(num_positions: int, num_prefix: int) -> tuple[int, int] | None:
     return None
 
 
+def stretched(positions: Tensor, old: tuple[int, int], new: tuple[int, int], resize: str, num_prefix: int) -> Tensor:
+    """`resize_positions`, in float32 at least, as the libraries do it."""
+    precise = positions.to(torch.promote_types(positions.dtype, torch.float32))
+    return resize_positions(precise, old, new, resize, num_prefix).to(positions.dtype)
+
+
 def fit_positions(tensors: dict[str, Tensor], config: ViTConfig, resize: str) -> list[str]:
     """Resize a square grid's positions to the model's grid (paper, section 3.2); tokens without one get 0."""
     positions = tensors.get("position_embedding.embedding")
@@ -127,7 +133,7 @@ def fit_positions(tensors: dict[str, Tensor], config: ViTConfig, resize: str) ->
         notes += [f"{n} positions are taken for {h}x{w} patches, not for {side}x{side}"] * doubt
         slots = exact[0]
     elif side:
-        positions = resize_positions(positions, (side, side), config.grid, resize, slots)
+        positions = stretched(positions, (side, side), config.grid, resize, slots)
         notes.append(f"positions resized from {side}x{side} to {h}x{w} patches, {resize}'s way")
     else:
         return []

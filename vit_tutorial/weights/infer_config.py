@@ -48,7 +48,7 @@ def infer_config(state_dict: Mapping[str, Tensor] | str | PathLike) -> ViTConfig
     known = pool != "mean" and any(shown.items() <= vars(variant).items() for variant in VARIANTS.values())
     if not (dialect.layout or known):  # timm has a B/16 that averages, with 16 heads
         warnings.warn(f"num_heads={num_heads} is a guess: no shape shows it", stacklevel=2)
-    inner = sizes("encoder.blocks.0.mlp.fc2.weight", "o i")["i"]
+    inner = sizes("encoder.blocks.0.mlp.fc2.weight", "o i").get("i", mlp_dim)
     asked = sizes("head.mlp.fc2.weight", "o i").get("i", inner)
     config = ModernConfig(
         image_size=max(224 // patch_size, 1) * patch_size,  # as good as any where the file holds no positions
@@ -73,4 +73,6 @@ def infer_config(state_dict: Mapping[str, Tensor] | str | PathLike) -> ViTConfig
     side, _ = square(positions, cls + registers) or (0, 0)
     if not side:
         raise ValueError(f"state_dict: {positions} positions are no square of patches")
+    if config.position == "learned+rope" and config.index_span is None:  # Perception Encoder
+        config = replace(config, index_span=side)
     return simplest(replace(config, image_size=side * patch_size))

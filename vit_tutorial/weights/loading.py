@@ -1,7 +1,8 @@
 """Lesson 10: other libraries' weights in our model: all of them or none, with a warning for each change."""
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from contextlib import suppress
 
 import torch
 from torch import Tensor
@@ -9,7 +10,7 @@ from torch import Tensor
 from ..position_embedding import RESIZE
 from ..vit import ViT
 from . import fitting
-from .dialects import Dialect, config_of, nearest, not_read, their_name, views
+from .dialects import Dialect, config_of, nearest, not_read, stranger, their_name, views
 from .fitting import convert, fit_head, fit_positions
 from .spelling import identify
 
@@ -35,7 +36,7 @@ def check_entries(state_dict: Mapping[str, Tensor], wanted: Mapping[str, Tensor]
 def usable(tensor: Tensor) -> bool:
     """Whether a tensor holds floating numbers, and each of them in memory."""
     there = tensor.layout == torch.strided and not tensor.is_meta and not tensor.is_nested
-    return there and tensor.is_floating_point()
+    return there and tensor.is_floating_point() and bool(tensor.untyped_storage().nbytes() or not tensor.numel())
 
 
 def load_foreign(model: ViT, state_dict: Mapping, library: str, resize: str | None = None) -> str:
@@ -53,9 +54,10 @@ def load_foreign(model: ViT, state_dict: Mapping, library: str, resize: str | No
     if resize not in (None, *RESIZE):
         raise ValueError(f"resize: expected one of {sorted(RESIZE)}, got {resize!r}")
     file, theirs, notes = identify(state_dict)
-    (_, dialect), family = nearest(file, library), not_read(file)
+    (_, dialect), family, given = nearest(file, library), not_read(file), [*file]
     own = views(model, dialect)  # our names: to write into these is to write into the model
-    if (first := next(iter(own.values()))).is_meta:  # a copy would go nowhere
+    first = next(iter(own.values()))
+    if any(view.is_meta for view in own.values()):  # a copy would go nowhere
         raise ValueError("model: its parameters have no memory (device meta); take model.to_empty(device=...)")
     names = {name: their_name(name, dialect.pairs) for name in [*own, *fitting.besides(model.config)]}
     tensors = {ours: file.pop(theirs) for ours, theirs in names.items() if theirs in file}
@@ -63,21 +65,40 @@ def load_foreign(model: ViT, state_dict: Mapping, library: str, resize: str | No
         notes += convert(tensors, first.dtype, names) + fitting.add_biases(tensors, own, dialect)
         fitting.order_pairs(tensors, model.config, dialect)
         notes += fitting.fit_registers(tensors, model.config)
-        notes += fit_positions(tensors, model.config, resize or library) + fit_head(tensors, own)
+        resize = resize or dialect.resize or library
+        notes += fit_positions(tensors, model.config, resize) + fit_head(tensors, own)
     found = {names[ours]: tensor for ours, tensor in tensors.items()} | file  # file: what is left
     try:
         check_entries(found, {names[ours]: view for ours, view in own.items()})
     except ValueError as error:
-        cause = f"\nLikely cause: {family}." if family else likely_cause(theirs, library)
+        cause = f"\nLikely cause: {family}." if family else likely_cause(theirs, library, given)
         raise ValueError(f"{error}{cause}") from None
     if family:  # its names are ours, its arithmetic is not
         raise ValueError(f"state_dict: {family}")
-    with torch.no_grad():
-        for ours, view in own.items():
-            view.copy_(tensors[ours])
+    write(own, tensors)
+    model.resize = resize  # for `resized`
     if notes := notes + fitting.other_arithmetic(model.config, dialect):
         warnings.warn("; ".join(notes), stacklevel=3)
     return fitting.unseen(model.config, dialect, len(tensors))
+
+
+@torch.no_grad()
+def write(own: Mapping[str, Tensor], tensors: Mapping[str, Tensor]) -> None:
+    """Copy `tensors` into the views `own` of a model: all of them, or none, whatever stops it."""
+    before = {name: view.clone() for name, view in own.items()}
+    try:
+        for name, view in own.items():
+            view.copy_(tensors[name])
+        for name, view in own.items():
+            if not torch.equal(view.nan_to_num(), tensors[name].to(view).nan_to_num()):
+                raise RuntimeError("it shares its memory with another parameter, which the file has other numbers for")
+    except BaseException as error:  # an interrupt, too
+        for old, view in zip(before.values(), own.values(), strict=True):
+            with suppress(RuntimeError):  # which stopped it
+                view.copy_(old)
+        if isinstance(error, RuntimeError):
+            raise ValueError(f"model: {name} cannot be written, so nothing is: {error}") from error
+        raise
 
 
 def load_torchvision(model: ViT, state_dict: Mapping[str, Tensor], resize: str | None = None) -> str:
@@ -100,10 +121,10 @@ def load_jax(model: ViT, state_dict: Mapping, resize: str | None = None) -> str:
     return load_foreign(model, state_dict, "jax", resize)
 
 
-def likely_cause(dialect: Dialect | None, library: str) -> str:
-    """A hint at the library that wrote what does not fit, if it is not the loader's; "" if nobody has such names."""
+def likely_cause(dialect: Dialect | None, library: str, names: Collection[str]) -> str:
+    """A hint at the library that wrote what does not fit, if it is not the loader's, or at what is odd in its names."""
     if dialect is None:
-        return ""
+        return f"\nLikely cause: {why}." if (why := stranger(names)) else ""
     if dialect.library == library:
         return "\nweights.infer_config reads off such weights which config fits them; modern.build makes the model."
     reader = f"load_{dialect.library}" if dialect.pairs else "load"

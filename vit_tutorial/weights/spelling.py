@@ -2,6 +2,7 @@
 
 import math
 import os
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import NamedTuple
@@ -12,7 +13,7 @@ from einops import rearrange
 from torch import Tensor
 
 from .. import files
-from .dialects import DIALECTS, Dialect, find_dialect, their_name
+from .dialects import DIALECTS, WITHIN, Dialect, find_dialect, their_name
 
 SPELLINGS = [
     (".gamma_1", ".ls1.gamma"), (".gamma_2", ".ls2.gamma"),  # DeiT-III's own files, timm's Eva
@@ -26,6 +27,8 @@ JOINED = [  # pieces, and what they are together; a gate comes before its values
     ((".gate_proj.", ".up_proj."), ".fc1."),
     (("attn_pool.q.", "attn_pool.kv."), "attn_pool.qkv."),
 ]
+CHUNK = re.compile(r"^blocks\.\d+\.(\d+)\.")  # DINOv2 in training: of a block, its chunk comes first
+HEADS = {"heads.": "heads.head.", "head.": "head.", "classifier.": "classifier."}
 WRAPPERS = ["module.", "_orig_mod.", "opt/target/", "params/img/", "params/"]
 RESHAPED = [("embeddings.class_embedding", "D", "1 1 D"), ("embeddings.position_embedding.weight", "N D", "1 N D")]
 
@@ -65,7 +68,12 @@ def identify(state_dict: Mapping | str | os.PathLike) -> Found:
 
 def named(state_dict: Mapping | str | os.PathLike) -> dict[str, Tensor]:
     """The names and tensors in a state dict or a file; TypeError or ValueError if it holds anything else."""
+    given = "state"
     if isinstance(state_dict, str | os.PathLike):
+        given = f"files.read({os.fspath(state_dict)!r})[0]"
+        if (piece := re.search(r"-0*(\d+)-of-0*(\d+)\.\w+$", os.fspath(state_dict))) and piece[2] != "1":
+            remedy = f"give the index beside it (.index.json) or, if it holds all of the ViT, {given}"
+            raise ValueError(f"state_dict: a file that is piece {piece[1]} of {piece[2]}; {remedy}")
         state_dict, _ = files.read(state_dict)
     if not isinstance(state_dict, Mapping):
         raise TypeError(f"state_dict: expected names with tensors, got {type(state_dict).__name__}")
@@ -73,12 +81,17 @@ def named(state_dict: Mapping | str | os.PathLike) -> dict[str, Tensor]:
         raise ValueError("state_dict: this is the state of an optimizer; it holds no weights of a model")
     parts = {name: value for name, value in state_dict.items() if isinstance(value, Mapping) and value}
     if models := [name for name, part in parts.items() if all(isinstance(value, Tensor) for value in part.values())]:
-        raise ValueError(f"state_dict: a checkpoint of a training run; its weights are in {models}")
+        raise ValueError(
+            f"state_dict: a checkpoint of a training run; its weights are in {models}; give {given}[{models[0]!r}]"
+        )
     tensors = {name: from_numpy(value) for name, value in state_dict.items()}
     for name, value in tensors.items():
         if not isinstance(name, str) or not isinstance(value, Tensor):
             raise TypeError(f"state_dict: {name!r} holds a {type(value).__name__}, expected a name with a tensor")
-    return tensors
+        if hasattr(value, "full_tensor"):
+            whole = "{name: getattr(t, 'full_tensor', t.clone)() for name, t in state.items()}"
+            raise ValueError(f"state_dict: {name!r} is sharded (a DTensor); give, in all processes, {whole}")
+    return {WITHIN.sub("", name): value for name, value in tensors.items()}
 
 
 def from_numpy(value: object) -> object:
@@ -137,6 +150,19 @@ def respelled(tensors: dict[str, Tensor], notes: list[str]) -> dict[str, Tensor]
     if text := [name for name in tensors if name.startswith(towers)]:
         notes.append(f"the text tower is left out: {len(text)} tensors")
     tensors = {name.removeprefix("vision_model."): t for name, t in tensors.items() if name not in text}
+    if decoder := [name for name in tensors if name.startswith(("decoder.", "decoder_"))]:
+        notes.append(f"the decoder, which only training used, is left out: {len(decoder)} tensors")
+        tensors = {name: t for name, t in tensors.items() if name not in decoder}
+    blocks = {CHUNK.sub(r"blocks.\1.", name): t for name, t in tensors.items()}
+    tensors = blocks if len(blocks) == len(tensors) else tensors
+    for prefix, whole in HEADS.items():  # one layer, in somebody's own place: nn.Sequential(nn.Dropout(), nn.Linear())
+        layers = {name.rpartition(".")[0] + "." for name in tensors if name.startswith(prefix)}
+        weight = tensors.get(f"{min(layers)}weight") if len(layers) == 1 and layers != {whole} else None
+        if weight is not None and not weight.is_nested and weight.ndim == 2:
+            notes.append(f"{min(layers)}weight is taken as the last layer's")
+            tensors = {
+                name.replace(min(layers), whole) if name.startswith(prefix) else name: t for name, t in tensors.items()
+            }
     if masks := [name for name in tensors if name.endswith("mask_token")]:
         notes.append("the mask token, which a forward pass never uses, is left out")
     if {"pos_embed", "blocks.0.gamma_1"} <= {*tensors}:
@@ -169,7 +195,8 @@ def respelled(tensors: dict[str, Tensor], notes: list[str]) -> dict[str, Tensor]
         and (side := math.isqrt(flat.shape[1] // 3)) ** 2 * 3 == flat.shape[1]
     ):
         kernel = rearrange(flat, "D (P1 P2 C) -> D C P1 P2", P1=side, P2=side)  # SigLIP 2 NaFlex
-        tensors["embeddings.patch_embedding.weight"] = kernel
+        del tensors["embeddings.patch_embedding.weight"]
+        tensors["embeddings.patch_embedding.kernel"] = kernel
     if "embeddings.cls_token" in tensors and not any("layer_scale" in name for name in tensors):
         notes.append("the prefix 'vit.' is put in front, as in a model with a classifier")
         return {f"vit.{name}": tensor for name, tensor in tensors.items()}
