@@ -49,5 +49,5 @@ function motion(el, canvas, buttons, words, scene, open) {
   const begin = () => (stop(), (held = true));
   button("Replay", () => (begin(), still.matches ? step(1) : play()));
   button("Step", () => (cancelAnimationFrame(frame), held ? step(at + 1) : (begin(), step(1))));
-  return { play: () => (stop(), play()), stop, on: () => at > 0 };
+  return { play: () => (stop(), play()), stop, replays: () => held && at > 0 };
 }

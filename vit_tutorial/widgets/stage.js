@@ -54,10 +54,10 @@ const Stages = {
       maps = tag("div", row, { className: "maps" });
     const heads = [...Array(c.num_heads).keys()].map((h) => {
       const figure = tag("figure", maps),
-        button = tag("button", figure, { className: "map", onclick: () => enlarge(h) });
-      const one = { h, figure, button, face: tag("canvas", button), words: tag("figcaption", figure) };
-      one.set = view.control(figure, { name: `Head ${h + 1}`, list: "heads", item: `${b}.${h}` });
-      return one;
+        face = tag("canvas", figure, { className: "map", role: "img" }),
+        words = tag("figcaption", figure);
+      view.control(figure, { name: `Head ${h + 1}`, list: "heads", item: `${b}.${h}` });
+      return { h, face, words };
     });
     const others = tag("div", row, { className: "switches" });
     view.control(others, { name: "Attention, all heads", list: "attentions", item: b });
@@ -68,23 +68,11 @@ const Stages = {
         "Each head decides from which patches the token takes something. Then the MLP, two matrices, reworks each token alone.",
     });
     tag("p", others, { className: "soft ends", innerHTML: "0 %<i></i>100 % of its attention" });
-    let large = null;
-    function enlarge(h) {
-      large = large === h ? null : h;
-      maps.classList.toggle("one", large !== null);
-      heads.forEach((head) => head.figure.classList.toggle("large", head.h === large));
-      heads[h].button.focus();
-    }
-    box.onkeydown = (event) => {
-      if (event.key !== "Escape" || large === null) return;
-      kept(event);
-      enlarge(large);
-    };
     return () => {
-      for (const { h, button, face, words } of heads) {
+      for (const { h, face, words } of heads) {
         const { said, where } = view.map(face, b, h);
         words.textContent = said;
-        button.setAttribute("aria-label", `Head ${h + 1} of block ${b + 1}: ${where}. Enlarge`);
+        face.setAttribute("aria-label", `Head ${h + 1} of block ${b + 1}: ${where}`);
       }
     };
   },
@@ -123,6 +111,7 @@ function strip(columns, { c, set, map }, toggle) {
   const part = (parent, list, item, more) => {
     const button = tag("button", parent, { className: "tile", onclick: () => toggle(one) }),
       one = { list, item, button, tile: true, ...more };
+    button.title = `${list === "mlps" ? "MLP" : `Head ${more.h + 1}`} of block ${more.b + 1}`;
     button.dataset.tile = `${list} ${item}`;
     button.setAttribute("role", "switch");
     parts.push(one);
@@ -134,8 +123,8 @@ function strip(columns, { c, set, map }, toggle) {
       const one = part(column, "heads", `${b}.${h}`, { b, h });
       one.face = tag("canvas", one.button);
     }
-    const mlp = part(column, "mlps", b);
-    tag("span", mlp.button, { textContent: "MLP" });
+    const mlp = part(column, "mlps", b, { b });
+    tag("span", mlp.button);
     mlp.so = tag("span", mlp.button, { className: "so" });
     if (set.after) tag("p", column, { className: "right", textContent: `${set.after[b]} %` });
   }

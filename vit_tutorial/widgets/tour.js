@@ -12,6 +12,7 @@ function showTour(el, box, steps, arrange, turned) {
   let step = 0,
     all = [], // what the screen has shown of one drawing since the guess
     met = [], // for each of `need` the first of these that fits
+    shows = 0, // which showing is under way: it ends where one goes on
     next = () => {};
   const right = (n) => chosen[n] === steps[n - 1].right;
   const guessed = () => step > 0 && chosen[step] !== undefined,
@@ -21,6 +22,7 @@ function showTour(el, box, steps, arrange, turned) {
       closed = step > 0 && !to;
     step = to;
     all = met = [];
+    shows++;
     if (sets && (step || closed)) arrange(step ? (steps[step - 1].state ?? {}) : null, opened);
     card();
   }
@@ -39,13 +41,13 @@ function showTour(el, box, steps, arrange, turned) {
     if (waits) for (const one of el.querySelectorAll(steps[step - 1].touch)) one.classList.add("lit");
   }
   async function show() {
-    const asked = step;
+    const asked = ++shows;
     chosen[step] ??= NONE;
     for (const state of [steps[step - 1].show].flat()) {
       await arrange(state);
       await new Promise((seen) => (next = seen));
       await new Promise((passed) => setTimeout(passed, 300)); // long enough to be seen
-      if (step !== asked) return;
+      if (shows !== asked) return;
     }
   }
   function card() {

@@ -31,23 +31,14 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
   const $ = (name) => el.querySelector(`.${name}`);
   const none = () => ({ heads: [], attentions: [], mlps: [], positions: false, cls: false, order: null });
   const FLAGS = ["positions", "cls", "order"];
-  let set, example, image, run, c, S, grid, prefix;
-  let off = none(),
-    token = 0,
-    hover = null,
-    stage = "3",
-    drawing = 0; // token: 0 is the class token, where there is one
-  let shown,
-    plain,
-    controls = [],
-    redraw = () => {},
-    nodes = [],
-    tiles,
-    looked, // what is looked at, see `view`
-    moved = "", // what framing did to the drawing
+  let set, example, image, run, c, S, grid, prefix, shown, plain, tiles;
+  let off = none();
+  let [token, hover, stage, drawing] = [0, null, "3", 0]; // token: 0 is the class token, where there is one
+  let [controls, redraw, nodes] = [[], () => {}, []];
+  let looked, // what is looked at, see `view`
     alone = {}, // whether each part off alone changes the answer, of one drawing
     again = false; // have all parts just been switched on?
-  const uncovered = new Set(); // what a part would do ("so"), and how many test digits are right ("after")
+  const uncovered = new Set(); // see COVERED
 
   // --- a model: its parts are built for its sizes ---
   function open(other, bytes) {
@@ -71,11 +62,11 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
     });
     $("nodes").replaceChildren(...nodes.map(({ button }) => button));
     tiles = strip($("nodes"), view, toggle);
-    $("after").hidden = !set.after;
     el.style.setProperty("--depth", c.depth);
     el.style.setProperty("--chars", Math.max(...set.classes.map(({ length }) => length)));
     el.querySelector(".blocks .cap").textContent = `Pass through ${c.depth} blocks: the guess after each`;
-    for (const { bars } of nodes) [bars.width, bars.height] = [80, 28];
+    for (const { bars } of nodes) bars.height = 28;
+    el.classList.toggle("unmeasured", !set.after);
     Object.assign($("about"), { textContent: set.about ?? "", title: set.drawn ? "" : set.classes.join(", ") });
     Object.assign($("patches"), { width: grid * Math.floor(176 / grid), height: (grid + 1) * Math.floor(176 / grid) });
     pad.on = set.drawn;
@@ -98,7 +89,7 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
       }
     }
     $("told").textContent = "";
-    [example, moved, again] = [next, "", false];
+    [example, again] = [next, false];
     if (next) image = next.image;
     pad.show(next && Paint.picture(S, colours()), strokes);
     changed();
@@ -109,8 +100,7 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
   const pad = inkPad($("pad"), $("pen"), { drawn, lifted, cleared });
   function drawn(ink) {
     image = frameDigit(ink, pad.side);
-    moved = pad.strokes().length ? image.moved : "";
-    if (moved) $("moved").firstChild.getContext("2d").drawImage($("pad"), 0, 0);
+    if (image.moved) $("moved").firstChild.getContext("2d").drawImage($("pad"), 0, 0);
     changed();
   }
   pad.refused = () => load(sets[0], null); // one draws on paper, not on a photo
@@ -199,15 +189,6 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
       return { said, where: silent ? "switched off" : `most to ${where(most)}, ${said}` };
     },
   };
-  function lookAt() {
-    const dropped = Boolean(prefix) && shown.off.cls,
-      at = hover ?? token,
-      first = dropped ? 0 : prefix;
-    const patch = dropped ? Math.max(0, at - prefix) : at - prefix,
-      colour = colours(shown.off.order);
-    const grey = Float32Array.from({ length: S * S }, (_, n) => mean(colour(n)));
-    return { token: patch + first, patch, first, shown, grey: Object.assign(grey, { side: S }) };
-  }
   const answerOf = ({ lens }) => ViT.softmax(lens.at(-1));
 
   // --- switches: `list` of `off`, with its item, or a flag ---
@@ -240,7 +221,7 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
   }
   const isOn = ({ list, item }) =>
     // the patches are not shuffled at first, all else is on
-    list === "order" ? Boolean(off.order) : item === undefined ? !off[list] : !off[list].includes(item);
+    list === "order" ? Boolean(shown.off.order) : item === undefined ? !shown.off[list] : !shown.off[list].includes(item);
   const LISTS = ["heads", "attentions", "mlps"];
   const NAMED = {
     heads: (item) => item.split(".").reduce((b, h) => `head ${+h + 1} of block ${+b + 1}`),
@@ -265,6 +246,7 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
     run.ask({ image, scale: set.scale, drawing, parts: changedIn(off).length, others });
   }
   function tell(of, answers, job) {
+    el.classList.remove("stale");
     const now = best(answerOf(shown));
     of.forEach((one, n) => {
       const then = best(answers[n]),
@@ -279,7 +261,7 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
   function uncover(what, to) {
     uncovered[to ? "add" : "delete"](what);
     el.classList.toggle(`shows-${what}`, to);
-    $(what).setAttribute("aria-pressed", String(to));
+    $(`to-${what}`).setAttribute("aria-pressed", String(to));
     report();
   }
   // What the screen shows, for the tour and the hints; nothing while the pen is down or something is being computed.
@@ -292,10 +274,10 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
       [reads, was] = [answerOf(shown), before].map((shares) => set.classes[best(shares)]),
       share = Math.round(100 * Math.max(...before)),
       other = shown.lens.map((scores) => set.classes[best(scores)] !== reads).lastIndexOf(true);
-    const now = { picture, stage, token, moved: Boolean(moved), how: moved, again, after: uncovered.has("after"), reads, was };
+    const now = { picture, stage, token, moved: Boolean(image.moved), how: image.moved, again, after: uncovered.has("after"), reads, was };
     Object.assign(now, { four: picture === "4", example: set.drawn && /^\d$/.test(picture), right: picture === reads });
     Object.assign(now, { photo: !set.drawn, known: set.classes.includes(picture), drawn: ink.length > 0 });
-    Object.assign(now, { empty: !image.some(Boolean), full: set.drawn && image.every((byte) => byte === 255) });
+    Object.assign(now, { empty: !image.some(Boolean), full: set.drawn && image.filter((byte) => byte > 250).length > 380 });
     Object.assign(now, { share, sure: share >= 60, since: Math.max(1, other + 1), looks: token > 0 });
     Object.assign(now, { drawing: `${picture} ${writeInk(ink)}`, patch: seen(token - prefix) });
     Object.assign(now, { parts: parts.join(), kind: parts.length === 1 ? parts[0].split(" ")[0] : "", altered: altered() });
@@ -328,14 +310,18 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
   function draw(job, result) {
     if (job?.others) return tell(asked, result, job);
     if (result) {
+      el.classList.add("stale"); // what was forecast
       shown = { ...result.shown, off: job.off, key: job.key, drawing: job.drawing };
       if (plain?.drawing !== job.drawing) plain = { drawing: job.drawing, result: result.plain ?? shown };
     }
     if (!shown) return;
-    looked = lookAt();
-    const { patch } = looked,
-      dropped = Boolean(prefix) && shown.off.cls,
-      small = Paint.picture(S, colours(shown.off.order));
+    const dropped = Boolean(prefix) && shown.off.cls,
+      first = dropped ? 0 : prefix,
+      patch = dropped ? Math.max(0, (hover ?? token) - prefix) : (hover ?? token) - prefix,
+      colour = colours(shown.off.order),
+      grey = Float32Array.from({ length: S * S }, (_, n) => mean(colour(n))),
+      small = Paint.picture(S, colour);
+    looked = { token: patch + first, patch, first, shown, grey: Object.assign(grey, { side: S }) };
     Paint.cuts(patches, small, { P: c.patch_size, grid, cls: prefix, dropped, patch, ink: getComputedStyle(el).color });
     nodes.forEach(({ button, guess, share, bars }, b) => {
       const shares = ViT.softmax(shown.lens[b + 1]),
@@ -343,14 +329,14 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
       Paint.bars(bars, shares);
       guess.textContent = set.classes[top];
       share.textContent = `${Math.round(100 * shares[top])} %`;
-      const out = changedIn(off).filter((part) => Number.parseInt(part.split(" ")[1]) === b),
+      const out = changedIn(shown.off).filter((part) => Number.parseInt(part.split(" ")[1]) === b),
         says = `Block ${b + 1}: would answer ${set.classes[top]}, ${share.textContent}`;
       button.setAttribute("aria-label", out.length ? `${says}; off: ${namesOf(out)}` : says);
     });
-    const cut = FLAGS.filter((flag) => off[flag]);
+    const cut = FLAGS.filter((flag) => shown.off[flag]);
     el.querySelector(".cut .node").textContent = cut.length ? `Off: ${namesOf(cut)}` : "Look inside";
-    $("moved").hidden = !moved;
-    $("moved").lastChild.textContent = `${moved} for the model`;
+    $("moved").hidden = !image.moved;
+    $("moved").lastChild.textContent = `${image.moved} for the model`;
     answer();
     const who = $("who"),
       from = seen(patch);
@@ -362,7 +348,7 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
     for (const one of [...controls, ...tiles.parts]) {
       if (one.tile && one.so) one.button.firstChild.textContent = isOn(one) ? "MLP" : "MLP off";
       one.button.setAttribute("aria-checked", String(isOn(one)));
-      one.button.classList.toggle("out", Boolean(one.tile) && (!isOn(one) || off.attentions.includes(one.b)));
+      one.button.classList.toggle("out", Boolean(one.tile) && (!isOn(one) || (one.face && shown.off.attentions.includes(one.b))));
     }
     redraw();
     tiles.redraw();
@@ -375,13 +361,14 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
     const reads = `${set.classes[order[0]]}, ${Math.round(100 * shares[order[0]])} %`;
     $("says").textContent = image.some(Boolean) ? `It reads: ${reads}` : `Empty. It would say: ${reads}`;
     Paint.bars($("tops"), shares);
-    $("next").textContent = `then ${set.classes[order[1]]}, ${Math.round(100 * shares[order[1]])} %`;
+    const second = shares[order[1]];
+    $("next").textContent = second < 0.02 ? "" : `then ${set.classes[order[1]]}, ${Math.round(100 * second)} %`;
     const other = answerOf(plain.result),
       top = best(other);
     $("before").replaceChildren();
-    if (altered()) {
-      const parts = changedIn(off),
-        few = parts.length > 3 ? `${namesOf(parts.slice(0, 2))} and ${parts.length - 2} more` : namesOf(parts);
+    const parts = changedIn(shown.off);
+    if (parts.length) {
+      const few = parts.length > 3 ? `${namesOf(parts.slice(0, 2))} and ${parts.length - 2} more` : namesOf(parts);
       tag("b", $("before"), { textContent: `Off: ${few}`, title: namesOf(parts) });
       const on = () => ((off = none()), (again = true), ask());
       tag("button", $("before"), { textContent: "All on", className: "reset", onclick: on });
@@ -396,7 +383,7 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
     // when nothing has moved for a moment
     clearTimeout(later);
     later = setTimeout(() => {
-      if (address && !move.on()) write();
+      if (address && !move.replays()) write();
       const spoken = `${$("says").textContent}. ${$("hint").textContent}`;
       if ($("spoken").textContent !== spoken) $("spoken").textContent = spoken;
       consequences();
@@ -405,9 +392,10 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
 
   const scene = () => looked && shown && { nodes, patches, grid, shown, first: looked.first };
   const move = motion(el, $("flow"), $("moves"), $("lines"), scene, (to) => enter(to));
-  for (const [what, textContent] of [["so", "If off …"], ["after", "Of 2000 digits …"]]) {
+  const COVERED = { forecasts: "What if it were off?", after: "Right of 2000 digits" };
+  for (const [what, textContent] of Object.entries(COVERED)) {
     const onclick = () => uncover(what, !uncovered.has(what));
-    tag("button", $("moves"), { textContent, className: `covers ${what}`, onclick, ariaPressed: "false" });
+    tag("button", $("moves"), { textContent, className: `covers to-${what}`, onclick, ariaPressed: "false" });
   }
 
   // --- the state behind the page's #, which Back and reload bring back ---
@@ -438,15 +426,9 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
       empty = strokes.length || said.get("ink") === "";
     await load(of, of.examples.find(({ name }) => name === picture) ?? (empty ? null : start()), strokes);
     if (!run) return;
-    const blocks = (name) =>
-      list(name)
-        .map(Number)
-        .filter((b) => Number.isInteger(b) && 0 <= b && b < c.depth);
-    const heads = list("heads").filter((name) => {
-      const [b, h] = name.split(".").map(Number);
-      return b < c.depth && h < c.num_heads && name === `${b}.${h}`;
-    });
-    off = { ...none(), heads, attentions: blocks("attentions"), mlps: blocks("mlps") };
+    const items = (name, as = name) =>
+      tiles.parts.filter((one) => one.list === as && list(name).includes(String(one.item))).map(({ item }) => item);
+    off = { ...none(), heads: items("heads"), attentions: items("attentions", "mlps"), mlps: items("mlps") };
     for (const name of list("out")) if (FLAGS.includes(name)) flip(off, { list: name });
     token = Math.min(prefix + grid * grid - 1, Math.max(0, Math.trunc(said.get("token")) || 0));
     lecture.set(address && said.has("lecture"));
@@ -472,7 +454,7 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
     [off, token] = [none(), from];
     for (const [list, items] of Object.entries(parts))
       for (const item of [items].flat()) flip(off, { list, item: item === true ? undefined : item });
-    for (const name of ["so", "after"]) uncover(name, name === what);
+    for (const name of Object.keys(COVERED)) uncover(name, name === what);
     if (to) enter(to);
     ask();
   }
@@ -481,17 +463,11 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
   // --- examples, tools, a file of the reader's ---
   const clear = tag("button", $("examples"), { textContent: "Clear", className: "clear" });
   clear.onclick = cleared;
-  if (sets[0].examples.length > 1)
-    for (const next of sets[0].examples)
-      tag("button", $("examples"), {
-        textContent: next.name,
-        onclick: () => (load(sets[0], next), lecture.cover(), move.play()),
-      });
-  else
+  for (const next of sets[0].examples)
     tag("button", $("examples"), {
-      textContent: "example",
-      className: "lone",
-      onclick: () => (load(sets[0], start()), move.play()),
+      textContent: next.name,
+      className: sets[0].examples.length > 1 ? "" : "lone",
+      onclick: () => (load(sets[0], next), lecture.cover(), move.play()),
     });
   if (sets[1]) {
     const photos = tag("select", $("examples"), { className: "photos", ariaLabel: "Photos" });
