@@ -292,6 +292,7 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
   function ask() {
     clearTimeout(later);
     move.stop();
+    el.classList.add("stale"); // what was forecast
     const job = { image, scale: set.scale, off: structuredClone(off), key: JSON.stringify(off), drawing };
     run.ask({ ...job, plain: altered() && plain?.drawing !== drawing });
   }
@@ -310,7 +311,6 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
   function draw(job, result) {
     if (job?.others) return tell(asked, result, job);
     if (result) {
-      el.classList.add("stale"); // what was forecast
       shown = { ...result.shown, off: job.off, key: job.key, drawing: job.drawing };
       if (plain?.drawing !== job.drawing) plain = { drawing: job.drawing, result: result.plain ?? shown };
     }
@@ -348,7 +348,7 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
     for (const one of [...controls, ...tiles.parts]) {
       if (one.tile && one.so) one.button.firstChild.textContent = isOn(one) ? "MLP" : "MLP off";
       one.button.setAttribute("aria-checked", String(isOn(one)));
-      one.button.classList.toggle("out", Boolean(one.tile) && (!isOn(one) || (one.face && shown.off.attentions.includes(one.b))));
+      one.button.classList.toggle("out", Boolean(one.tile && (!isOn(one) || (one.face && shown.off.attentions.includes(one.b)))));
     }
     redraw();
     tiles.redraw();
