@@ -127,7 +127,17 @@ def is_true(page, said):
     return reads
 
 
-@pytest.mark.parametrize("name", TOUR)
+QUICK = (
+    "from left to right",
+    "positions, then shuffled",
+    "uncovered",
+    "a head of the stage",
+    "the last, all on, the first",
+)
+ROWS = [name if name in QUICK else pytest.param(name, marks=pytest.mark.long) for name in TOUR]
+
+
+@pytest.mark.parametrize("name", ROWS)
 def test_the_tour_answers_when_the_screen_shows_it(open_page, name):
     question, acts, expected = TOUR[name]
     page, step = at(open_page, f"step={question}"), live.tour()[question - 1]
@@ -216,9 +226,20 @@ def test_the_line_of_hints_says_what_pytorch_computes(open_page, model):
         said = "Of all MLPs only this one" if act is not ON else "All parts are on again: 4."
         assert page.locator(".hint").inner_text().startswith(said)
     page = at(open_page, "picture=coffee&stage=3")
-    page.get_by_text("This model knows ten kinds, and “coffee” is none of them").wait_for()
+    hint = page.locator(".hint")
+    hint.get_by_text("This model knows ten kinds, and “coffee” is none of them").wait_for()
     page = at(open_page, "picture=cat&stage=3")
-    page.get_by_text("It says cat. Next: point at the small maps").wait_for()
+    hint.get_by_text("It says cat. Next: point at the small maps").wait_for()
+
+
+def test_in_a_lecture_something_hangs_on_a_switch_of_each_block(open_page):
+    for stage in ("1", "3", "5", "6"):  # which the decks open
+        page = at(open_page, f"{live.DOUBT}&stage={stage}&lecture")
+        assert page.locator(".stage .so.turns").count(), stage
+    assert (
+        page.evaluate("getComputedStyle(document.querySelector('.whole-model'), '::after').content") == '"Esc: leave"'
+    )
+    page.keyboard.press("Escape")
 
 
 OFF = {  # a state, what the answer says is off, which tiles are hatched, what stands under the patches

@@ -57,7 +57,7 @@ function showTour(el, box, steps, arrange, turned) {
     box.hidden = !step;
     box.replaceChildren();
     light();
-    if (!step) return;
+    if (!step) return void (had !== false && el.querySelector(".begin").focus({ preventScroll: true }));
     const words = tag("div", box, { className: "words" });
     const count = step <= main ? `Question ${step} of ${main}` : `More: ${step - main} of ${steps.length - main}`;
     tag("b", words, { textContent: `${count}. ${now.title}`, tabIndex: -1 });
@@ -98,12 +98,7 @@ function showTour(el, box, steps, arrange, turned) {
     const again = [...box.querySelectorAll("button:enabled")].find(({ textContent }) => textContent === had);
     if (had !== false) (again ?? box.querySelector("b")).focus({ preventScroll: true });
   }
-  function close() {
-    go(0);
-    turned();
-    el.querySelector(".begin").focus({ preventScroll: true });
-  }
-  if (steps.length) addEventListener("keydown", ({ key }) => key === "Escape" && step && close());
+  if (steps.length) addEventListener("keydown", ({ key }) => key === "Escape" && step && (go(0), turned()));
   return {
     go: (to, sets) => go(Math.min(steps.length, Math.max(0, Math.trunc(to) || 0)), sets),
     turn: (by) => (step + by >= 1 && step + by <= steps.length ? (go(step + by), turned()) : null),

@@ -2,9 +2,9 @@
 // in the page by forward.js.
 
 // `sets`: { bytes (a file of weights.save, or a function that promises one), classes, scale [mean, deviation],
-// examples [{ name, image }], drawn: can one draw?, most: a sentence about its shares, after: how many of 2000 test digits,
-// in per cent, are right after each block }. `lesson` makes a link, `tour`
-// has its steps; with `address` the state stands behind the page's #, and there is a mode for lectures.
+// examples [{ name, image }], drawn: can one draw?, most: a sentence about its shares, after: how many of 2000 test
+// digits, in per cent, are right after each block }. `lesson` makes a link, `tour` has its steps; with `address` the
+// state stands behind the page's #, and there is a mode for lectures.
 function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) {
   const help = "Arrow keys move the pen, space lowers and lifts it, Delete clears.";
   el.classList.add("whole-model");
@@ -23,7 +23,7 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
     <div class="moves"></div><p class="lines"></p></section>
     <section class="answer" aria-label="Answer"><p class="cap">Answer</p>
     <button class="node" data-stage="answer"><b class="says"></b></button>
-    <canvas class="tops" width="200" height="40"></canvas><p class="next"></p><p class="before"></p><p class="about"></p></section>
+    <p class="before"></p><p class="about"></p></section>
     <canvas class="flow" aria-hidden="true"></canvas></div><p class="hint"></p>
     <section class="tour" aria-label="Tour" hidden></section>
     <section class="stage" aria-label="The open stage"><div class="head"></div><div class="body"></div></section>
@@ -38,7 +38,6 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
   let looked, // what is looked at, see `view`
     alone = {}, // whether each part off alone changes the answer, of one drawing
     again = false; // have all parts just been switched on?
-  const uncovered = new Set(); // see COVERED
 
   // --- a model: its parts are built for its sizes ---
   function open(other, bytes) {
@@ -58,14 +57,13 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
       const button = Object.assign(document.createElement("button"), { className: "node" });
       button.dataset.stage = String(b + 1);
       tag("i", button, { textContent: b + 1 });
-      return { button, guess: tag("b", button), share: tag("span", button), bars: tag("canvas", button) };
+      return { button, guess: tag("b", button), share: tag("span", button), bars: tag("canvas", button, { height: 28 }) };
     });
     $("nodes").replaceChildren(...nodes.map(({ button }) => button));
     tiles = strip($("nodes"), view, toggle);
     el.style.setProperty("--depth", c.depth);
     el.style.setProperty("--chars", Math.max(...set.classes.map(({ length }) => length)));
     el.querySelector(".blocks .cap").textContent = `Pass through ${c.depth} blocks: the guess after each`;
-    for (const { bars } of nodes) bars.height = 28;
     el.classList.toggle("unmeasured", !set.after);
     Object.assign($("about"), { textContent: set.about ?? "", title: set.drawn ? "" : set.classes.join(", ") });
     Object.assign($("patches"), { width: grid * Math.floor(176 / grid), height: (grid + 1) * Math.floor(176 / grid) });
@@ -95,15 +93,14 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
     changed();
   }
   const changed = () => (drawing++, ask());
-  const lifted = () => (ask(), move.play()),
-    cleared = () => load(sets[0], null);
-  const pad = inkPad($("pad"), $("pen"), { drawn, lifted, cleared });
+  const cleared = () => load(sets[0], null);
+  const pad = inkPad($("pad"), $("pen"), { drawn, lifted: () => (ask(), move.play()), cleared });
   function drawn(ink) {
     image = frameDigit(ink, pad.side);
     if (image.moved) $("moved").firstChild.getContext("2d").drawImage($("pad"), 0, 0);
     changed();
   }
-  pad.refused = () => load(sets[0], null); // one draws on paper, not on a photo
+  pad.refused = cleared; // one draws on paper, not on a photo
   const start = () => sets[0].examples.find(({ name }) => name === "4") ?? sets[0].examples[0];
 
   // --- the token that looks ---
@@ -223,19 +220,15 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
     // the patches are not shuffled at first, all else is on
     list === "order" ? Boolean(shown.off.order) : item === undefined ? !shown.off[list] : !shown.off[list].includes(item);
   const LISTS = ["heads", "attentions", "mlps"];
-  const NAMED = {
-    heads: (item) => item.split(".").reduce((b, h) => `head ${+h + 1} of block ${+b + 1}`),
-    attentions: (b) => `attention ${+b + 1}`,
-    mlps: (b) => `MLP ${+b + 1}`,
-    positions: () => "positions",
-    cls: () => "class token",
-    order: () => "order (shuffled)",
-  };
-  const changedIn = (of) => [
-    ...LISTS.flatMap((list) => of[list].map((item) => `${list} ${item}`)),
-    ...FLAGS.filter((flag) => of[flag]),
-  ];
-  const namesOf = (parts) => parts.map((part) => NAMED[part.split(" ")[0]](part.split(" ")[1])).join(", ");
+  const NAMED = { attentions: "attention", mlps: "MLP", cls: "class token", order: "order (shuffled)" };
+  function nameOf(part) {
+    const [list, item] = part.split(" ");
+    if (list === "heads") return item.split(".").reduce((b, h) => `head ${+h + 1} of block ${+b + 1}`);
+    return (NAMED[list] ?? list) + (item ? ` ${+item + 1}` : "");
+  }
+  const changedIn = (of) => LISTS.flatMap((list) => of[list].map((item) => `${list} ${item}`)).concat(flagsIn(of));
+  const flagsIn = (of) => FLAGS.filter((flag) => of[flag]);
+  const namesOf = (parts) => parts.map(nameOf).join(", ");
   const altered = () => changedIn(off).length > 0;
   // What flipping each switch in sight would change, computed while nothing moves.
   let asked;
@@ -259,7 +252,6 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
     if (!job.parts) alone.drawing = job.drawing;
   }
   function uncover(what, to) {
-    uncovered[to ? "add" : "delete"](what);
     el.classList.toggle(`shows-${what}`, to);
     $(`to-${what}`).setAttribute("aria-pressed", String(to));
     report();
@@ -274,7 +266,7 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
       [reads, was] = [answerOf(shown), before].map((shares) => set.classes[best(shares)]),
       share = Math.round(100 * Math.max(...before)),
       other = shown.lens.map((scores) => set.classes[best(scores)] !== reads).lastIndexOf(true);
-    const now = { picture, stage, token, moved: Boolean(image.moved), how: image.moved, again, after: uncovered.has("after"), reads, was };
+    const now = { picture, stage, token, moved: Boolean(image.moved), how: image.moved, again, after: el.classList.contains("shows-after"), reads, was };
     Object.assign(now, { four: picture === "4", example: set.drawn && /^\d$/.test(picture), right: picture === reads });
     Object.assign(now, { photo: !set.drawn, known: set.classes.includes(picture), drawn: ink.length > 0 });
     Object.assign(now, { empty: !image.some(Boolean), full: set.drawn && image.filter((byte) => byte > 250).length > 380 });
@@ -333,7 +325,7 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
         says = `Block ${b + 1}: would answer ${set.classes[top]}, ${share.textContent}`;
       button.setAttribute("aria-label", out.length ? `${says}; off: ${namesOf(out)}` : says);
     });
-    const cut = FLAGS.filter((flag) => shown.off[flag]);
+    const cut = flagsIn(shown.off);
     el.querySelector(".cut .node").textContent = cut.length ? `Off: ${namesOf(cut)}` : "Look inside";
     $("moved").hidden = !image.moved;
     $("moved").lastChild.textContent = `${image.moved} for the model`;
@@ -356,15 +348,9 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
     settle();
   }
   function answer() {
-    const shares = answerOf(shown),
-      order = [...shares.keys()].sort((a, b) => shares[b] - shares[a]);
-    const reads = `${set.classes[order[0]]}, ${Math.round(100 * shares[order[0]])} %`;
+    const told = (shares) => `${set.classes[best(shares)]}, ${Math.round(100 * Math.max(...shares))} %`,
+      reads = told(answerOf(shown));
     $("says").textContent = image.some(Boolean) ? `It reads: ${reads}` : `Empty. It would say: ${reads}`;
-    Paint.bars($("tops"), shares);
-    const second = shares[order[1]];
-    $("next").textContent = second < 0.02 ? "" : `then ${set.classes[order[1]]}, ${Math.round(100 * second)} %`;
-    const other = answerOf(plain.result),
-      top = best(other);
     $("before").replaceChildren();
     const parts = changedIn(shown.off);
     if (parts.length) {
@@ -372,7 +358,7 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
       tag("b", $("before"), { textContent: `Off: ${few}`, title: namesOf(parts) });
       const on = () => ((off = none()), (again = true), ask());
       tag("button", $("before"), { textContent: "All on", className: "reset", onclick: on });
-      tag("span", $("before"), { textContent: `All parts on: ${set.classes[top]}, ${Math.round(100 * other[top])} %` });
+      tag("span", $("before"), { textContent: `All parts on: ${told(answerOf(plain.result))}` });
     }
     for (const button of $("examples").querySelectorAll("button"))
       button.setAttribute("aria-current", String(button.textContent === example?.name && !pad.strokes().length));
@@ -394,7 +380,7 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
   const move = motion(el, $("flow"), $("moves"), $("lines"), scene, (to) => enter(to));
   const COVERED = { forecasts: "What if it were off?", after: "Right of 2000 digits" };
   for (const [what, textContent] of Object.entries(COVERED)) {
-    const onclick = () => uncover(what, !uncovered.has(what));
+    const onclick = ({ target }) => uncover(what, target.ariaPressed === "false");
     tag("button", $("moves"), { textContent, className: `covers to-${what}`, onclick, ariaPressed: "false" });
   }
 
@@ -406,8 +392,7 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
     said.set("stage", stage);
     if (token) said.set("token", token);
     for (const name of LISTS) if (off[name].length) said.set(name, off[name]);
-    const out = FLAGS.filter((name) => off[name]);
-    if (out.length) said.set("out", out);
+    if (flagsIn(off).length) said.set("out", flagsIn(off));
     if (steps.step()) said.set("step", steps.step());
     if (el.classList.contains("lecture")) said.set("lecture", "");
     return said;
@@ -433,7 +418,7 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
     token = Math.min(prefix + grid * grid - 1, Math.max(0, Math.trunc(said.get("token")) || 0));
     lecture.set(address && said.has("lecture"));
     const alone = said.has("step") && !said.has("stage");
-    if (set === sets[0]) steps.go(said.get("step"), alone);
+    if (set.after) steps.go(said.get("step"), alone); // it speaks of our model
     if (!alone) enter(said.get("stage") ?? stage);
     ask();
   }
@@ -461,8 +446,7 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
   const steps = showTour(el, $("tour"), tour, arrange, settle);
 
   // --- examples, tools, a file of the reader's ---
-  const clear = tag("button", $("examples"), { textContent: "Clear", className: "clear" });
-  clear.onclick = cleared;
+  tag("button", $("examples"), { textContent: "Clear", className: "clear", onclick: cleared });
   for (const next of sets[0].examples)
     tag("button", $("examples"), {
       textContent: next.name,
@@ -474,7 +458,7 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
     tag("option", photos, { textContent: "Photos …", value: "" });
     for (const { name } of sets[1].examples) tag("option", photos, { textContent: name, value: name });
     photos.onchange = () => {
-      steps.go(0);
+      steps.go(0, false);
       const next = sets[1].examples.find(({ name }) => name === photos.value);
       next ? load(sets[1], next).then(() => move.play()) : load(sets[0], start());
       lecture.cover();
@@ -503,12 +487,13 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
   async function take(file) {
     try {
       const bytes = new Uint8Array(await file.arrayBuffer());
-      steps.go(0);
-      open(sets[0], bytes);
-      Object.assign(sets[0], { bytes, about: file.name, most: "" });
-      await load(sets[0], sets[0].examples.includes(example) ? example : start());
-      enter(stage);
-      $("told").textContent = `You see ${file.name}.`;
+      const theirs = { ...sets[0], bytes, about: file.name, most: "", after: null };
+      open(theirs, bytes);
+      steps.go(0, false);
+      sets[0] = theirs;
+      await load(theirs, theirs.examples.includes(example) ? example : start());
+      $("begin")?.remove();
+      $("told").textContent = `You see ${file.name}.${tour.length ? " The tour is about our model: reload for both." : ""}`;
     } catch (error) {
       $("told").textContent = `${file.name}: ${error.message}.`;
     }
@@ -523,11 +508,6 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
   const lecture = lectures(el, $("tools"), { allowed: address, turn, answer: () => steps.show(), changed: settle });
 
   const ready = recall().then(() => move.play());
-  const stop = () => {
-    run?.stop();
-    clearTimeout(later);
-    removeEventListener("popstate", back);
-    lecture.stop();
-  };
+  const stop = () => (run?.stop(), clearTimeout(later), removeEventListener("popstate", back), lecture.stop());
   return { ready, stop };
 }
