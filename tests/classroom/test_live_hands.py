@@ -42,6 +42,8 @@ def test_a_part_that_is_switched_off_changes_the_answer_as_announced(model_page,
     page = model_page("stage=1")
     so = part(page, "mlps 0").locator("xpath=following-sibling::p")
     page.wait_for_function("document.querySelector('[data-part=\"mlps 0\"] + .so').textContent")
+    assert so.is_hidden()  # until one asks, or it would answer the tour's questions
+    page.locator(".to-forecasts").click()
     announced = so.inner_text()
     hook = model.encoder.blocks[0].mlp.register_forward_hook(lambda module, inputs, output: 0 * output)
     with torch.no_grad():

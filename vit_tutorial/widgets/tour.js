@@ -24,7 +24,7 @@ function showTour(el, box, steps, arrange, turned) {
     all = met = [];
     shows++;
     if (sets && (step || closed)) arrange(step ? (steps[step - 1].state ?? {}) : null, opened);
-    card();
+    card(true);
   }
   function saw(now) {
     next();
@@ -50,7 +50,7 @@ function showTour(el, box, steps, arrange, turned) {
       if (shows !== asked) return;
     }
   }
-  function card() {
+  function card(fresh) {
     const now = steps[step - 1] ?? {},
       had = box.contains(document.activeElement) && document.activeElement.textContent;
     if (guessed() && !revealed()) met = now.need.map((need) => all.find((one) => fits(need, one)));
@@ -96,7 +96,7 @@ function showTour(el, box, steps, arrange, turned) {
     button(step === main ? "More" : "Next", step + 1, step === steps.length);
     button("Close", 0, false);
     const again = [...box.querySelectorAll("button:enabled")].find(({ textContent }) => textContent === had);
-    if (had !== false) (again ?? box.querySelector("b")).focus({ preventScroll: true });
+    if (had !== false) ((!fresh && again) || box.querySelector("b")).focus({ preventScroll: true });
   }
   if (steps.length) addEventListener("keydown", ({ key }) => key === "Escape" && step && (go(0), turned()));
   return {
