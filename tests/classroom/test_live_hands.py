@@ -130,6 +130,11 @@ def test_nonsense_in_an_address_is_left_out(model_page):
     nonsense = "picture=nope&mlps=abc,0&heads=9.9,x&token=999&step=99&out=x&stage=77&ink=zz.1,0a0b"
     page = model_page(nonsense)
     page.wait_for_function("location.hash === '#picture=4&stage=1&token=49&mlps=0&step=10'")
+    told = (
+        "The address asks for what is not here, which is left out: picture, mlps, heads, token, step, out, stage, ink."
+    )
+    assert page.locator(".told").inner_text() == told
+    assert model_page("stage=5&mlps=5,2&out=positions&picture=7").locator(".told").inner_text() == ""
 
 
 def test_keys_alone_reach_everything(model_page):

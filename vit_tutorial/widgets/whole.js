@@ -420,6 +420,9 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
     const alone = said.has("step") && !said.has("stage");
     if (set.after) steps.go(said.get("step"), alone); // it speaks of our model
     if (!alone) enter(said.get("stage") ?? stage);
+    const sorted = (text) => (text ?? "").split(",").sort().join(),
+      lost = [...said.keys()].filter((name) => sorted(said.get(name)) !== sorted(state().get(name)));
+    if (lost.length) $("told").textContent = `The address asks for what is not here, which is left out: ${lost.join(", ")}.`;
     ask();
   }
   const back = () => recall();
