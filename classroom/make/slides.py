@@ -131,7 +131,8 @@ def pieces(lesson: NotebookNode, text: str) -> tuple[list[NotebookNode], list[st
             words.append(after)
             continue
         if key == "live":
-            badge = f'<a class="badge" href="model.html#{escape(value)}&amp;lecture" target="_blank">Try it live</a>'
+            state = escape(f"{value}&{live.DOUBT}&lecture")
+            badge = f'<a class="badge" href="model.html#{state}" target="_blank">Try it live</a>'
         else:
             badge, more = guess(value) if key == "predict" else card(lesson, value)
             said.append(more)

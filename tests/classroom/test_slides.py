@@ -7,6 +7,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from classroom.lessons import NOTEBOOKS, Refused, chosen, read
 from classroom.make import slides
+from classroom.make.live import DOUBT
 
 from .conftest import ours, soup_of
 
@@ -58,6 +59,8 @@ def test_the_files_are_all_there_with_reveals_licence(soups, decks):
         assert all(image["alt"] for image in soup.find_all("img"))
     live = {stem for stem, soup in soups.items() for link in soup.select("a.badge[href^='model.html#stage=']")}
     assert {stem[:2] for stem in live} == {"00", "04", "05", "06", "09"}
+    links = [link["href"] for soup in soups.values() for link in soup.select("a.badge[href^='model.html#stage=']")]
+    assert all(link.endswith(f"&{DOUBT}&lecture") for link in links)
     for folder in (decks, decks / "students"):
         assert {"model.html", "live.js", "whole.js"} <= {path.name for path in folder.iterdir()}
     index = (decks / "index.html").read_text(encoding="utf-8")

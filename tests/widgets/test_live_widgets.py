@@ -112,8 +112,8 @@ def test_two_models_on_one_page_each_give_their_own_answer(page):
     assert first.locator(".nodes .node").count() == 6 and second.locator(".nodes .node").count() == 2
     first.get_by_role("button", name="Clear").click()
     says(first, "Empty. It would say: 1, 87 %")
-    second.get_by_role("switch", name="MLP").click()
-    second.locator("[aria-checked=false]").wait_for()
+    second.locator("[data-part='mlps 0']").click()
+    second.locator(".switch[aria-checked=false]").wait_for()
     assert first.locator("[aria-checked=false]").count() == 0
     says(run(page, 6), "It reads: 4, 91 %")  # shown again, it is as at first
     assert not page.evaluate("location.hash")

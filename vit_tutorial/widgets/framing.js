@@ -1,7 +1,8 @@
 // A drawing as MNIST frames its digits, as `frame_digit` of the package does: the ink fills a box of 20 pixels, its
-// centre of mass lies at pixel 14, 14. Bytes (side x side) -> bytes (28 x 28); paper alone stays paper.
+// centre of mass lies at pixel 14, 14. Bytes (side x side) -> bytes (28 x 28), and as `moved` in words what that did to
+// the drawing, if one can see it; paper alone stays paper.
 function frameDigit(ink, side) {
-  const framed = new Uint8Array(784), rows = [], columns = [];
+  const framed = Object.assign(new Uint8Array(784), { moved: "" }), rows = [], columns = [];
   for (let i = 0; i < ink.length; i++) if (ink[i]) (rows[Math.floor(i / side)] = true), (columns[i % side] = true);
   if (!rows.length) return framed;
   const top = rows.indexOf(true), left = columns.indexOf(true), high = rows.length - top, wide = columns.length - left;
@@ -14,6 +15,10 @@ function frameDigit(ink, side) {
   let sum = 0, y = 0, x = 0;
   small.forEach((byte, i) => ((sum += byte), (y += byte * Math.floor(i / w)), (x += byte * (i % w))));
   const [down, right] = [[y, h], [x, w]].map(([s, n]) => Math.min(Math.max(even(14 - s / sum), 0), 28 - n));
+  const unit = 28 / side, [y0, x0] = [(top + high / 2) * unit, (left + wide / 2) * unit]; // the middle of the ink
+  const away = Math.hypot(y0 - down - h / 2, x0 - right - w / 2);
+  const did = [away >= 1 && "centred", Math.abs(Math.max(high, wide) * unit - 20) >= 2 && "scaled"];
+  framed.moved = did.filter(Boolean).join(" and ");
   for (let i = 0; i < h; i++) framed.set(small.subarray(i * w, i * w + w), (down + i) * 28 + right);
   return framed;
 }

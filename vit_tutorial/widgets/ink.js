@@ -14,7 +14,8 @@ function inkPad(canvas, pen, { drawn, lifted, cleared }) {
     brush = canvas.getContext("2d", { willReadFrequently: true });
   let strokes = [], // each a list of whole numbers x, y, x, y: what a link needs to draw them again
     at = null,
-    down = false;
+    down = false,
+    pointer = null; // the one that draws: a palm, another finger or the keys beside it do not
   function told() {
     const pixels = brush.getImageData(0, 0, side, side).data;
     drawn(Uint8Array.from({ length: side * side }, (_, n) => pixels[4 * n]));
@@ -37,7 +38,7 @@ function inkPad(canvas, pen, { drawn, lifted, cleared }) {
   }
   function lift() {
     if (down) lifted();
-    down = false;
+    [down, pointer] = [false, null];
   }
   function showPen() {
     at ??= { x: side / 2, y: side / 2 };
@@ -51,9 +52,10 @@ function inkPad(canvas, pen, { drawn, lifted, cleared }) {
     refused: async () => {}, // what one shows may be no paper
     side,
     strokes: () => strokes,
+    down: () => down,
     // A picture, or paper alone, and strokes over it.
     show(picture, over = []) {
-      strokes = over;
+      [strokes, down] = [over, false]; // a stroke that was under way ends with what it was drawn on
       brush.fillStyle = "black";
       brush.fillRect(0, 0, side, side);
       if (picture) brush.drawImage(picture, 0, 0, side, side);
@@ -62,21 +64,26 @@ function inkPad(canvas, pen, { drawn, lifted, cleared }) {
       if (strokes.length || !picture) told();
     },
   };
+  const draws = (event) => event.pointerId === pointer;
   canvas.addEventListener("pointerdown", async (event) => {
+    if (pointer !== null || event.button) return;
+    canvas.setPointerCapture((pointer = event.pointerId));
     if (!self.on) await self.refused();
-    if (!self.on) return;
-    canvas.setPointerCapture(event.pointerId);
+    if (!draws(event)) return; // it was lifted meanwhile
+    if (!self.on) return lift();
     down = true;
     pen.hidden = true;
     strokes.push([]);
     move((at = place(event, canvas)));
   });
-  canvas.addEventListener("pointermove", (event) => down && event.buttons && move((at = place(event, canvas))));
-  for (const end of ["pointerup", "pointercancel"]) canvas.addEventListener(end, lift);
+  canvas.addEventListener("pointermove", (event) => draws(event) && down && move((at = place(event, canvas))));
+  for (const end of ["pointerup", "pointercancel", "lostpointercapture"])
+    canvas.addEventListener(end, (event) => draws(event) && lift());
   canvas.addEventListener("keydown", async (event) => {
     const step = ARROWS[event.key];
     if (!step && ![" ", "Delete", "Backspace"].includes(event.key)) return;
     kept(event);
+    if (pointer !== null) return;
     if (!self.on) await self.refused();
     if (event.key === " ") down ? lift() : ((down = true), strokes.push([]));
     else if (!step) ((down = false), cleared());

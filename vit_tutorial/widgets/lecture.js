@@ -1,6 +1,5 @@
-// Lectures: the window full, the guesses covered until Space, U goes back, PageUp and PageDown (a clicker) turn, Escape or
-// L ends it: whatever has the focus. `turn(by)` opens the next stage or question,
-// `answer` shows what an open question waits for.
+// Lectures: the window full, the guesses covered until Space, U goes back, PageUp and PageDown (a clicker) turn, Escape
+// or L ends it, whatever has the focus. `turn(by)` opens what is next, `answer` shows what an open question waits for.
 function lectures(el, buttons, { allowed, turn, answer, changed }) {
   const on = () => el.classList.contains("lecture"),
     cover = (to = true) => el.classList.toggle("covered", to && on());

@@ -4,17 +4,8 @@ const Paint = (() => {
     OTHER = "#5B7083",
     CHOSEN = "#00e5ff",
     CLS = "204 121 167"; // lesson 00's colours
-  const STOPS = [
-    [13, 8, 135],
-    [76, 2, 161],
-    [126, 3, 168],
-    [170, 35, 149],
-    [204, 71, 120],
-    [230, 108, 92],
-    [248, 149, 64],
-    [253, 197, 39],
-    [240, 249, 33],
-  ]; // matplotlib's plasma
+  const bytes = (text) => text.match(/../g).map((pair) => parseInt(pair, 16));
+  const STOPS = "0d0887 4c02a1 7e03a8 aa2395 cc4778 e66c5c f89540 fdc527 f0f921".split(" ").map(bytes); // matplotlib's plasma
   function plasma(share) {
     const at = (STOPS.length - 1) * Math.min(0.9999, share),
       n = Math.floor(at);
@@ -64,16 +55,15 @@ const Paint = (() => {
     if (patch >= 0) face.strokeRect((patch % grid) * cell, (1 + Math.floor(patch / grid)) * cell, wide, wide);
   }
   // What a token attends to, over the image in grey; `most` is the patch with the largest share, `patch` the one that
-  // looks. Four pixels for each of the image's.
-  function map(canvas, grey, { P, grid, heard, most, silent, patch }) {
+  // looks; `z` pixels for each of the image's. One scale for all maps, from no attention to all of it. It is bent, or the
+  // usual shares of a few per cent would all look alike.
+  function map(canvas, grey, { P, grid, heard, most, silent, patch, z = 4 }) {
     const S = grey.side,
       face = canvas.getContext("2d"),
-      z = 4,
-      cell = P * z;
+      cell = P * z,
+      glows = Array.from(heard, (share) => [0.9 * share ** 0.4, plasma(share ** 0.4)]);
     const small = picture(S, (i) => {
-      const share = heard[Math.floor(Math.floor(i / S) / P) * grid + Math.floor((i % S) / P)] / heard[most];
-      const over = 0.8 * share,
-        glow = plasma(share),
+      const [over, glow] = glows[Math.floor(Math.floor(i / S) / P) * grid + Math.floor((i % S) / P)],
         v = grey[i];
       return glow.map((g) => (silent ? 60 + v / 3 : 0.9 * v * (1 - over) + g * over));
     });
@@ -84,8 +74,8 @@ const Paint = (() => {
       Object.assign(face, { strokeStyle: colour, lineWidth: width });
       face.strokeRect((n % grid) * cell + 1.5, Math.floor(n / grid) * cell + 1.5, cell - 3, cell - 3);
     };
-    if (!silent) (frame(most, "#000", 5), frame(most, "#fff", 2));
-    if (patch >= 0) frame(patch, CHOSEN, 3);
+    if (z > 2 && !silent) (frame(most, "#000", 5), frame(most, "#fff", 2));
+    if (z > 2 && patch >= 0) frame(patch, CHOSEN, 3);
   }
   function bars(canvas, shares) {
     // a probability a bar; the largest in another colour

@@ -1,5 +1,5 @@
-// What can be open under the spine: the cut, a block, all maps, the answer. Each function fills `box` once and returns
-// what to do after each computation. `view` is what whole.js tells of the state, and its `control` makes a switch.
+// What can be open under the spine: the cut, a block, the answer; and the strip under the cards, which is always there.
+// Each function fills `box` once and returns what to do after each computation. `view` is what whole.js tells of the state, and its `control` makes a switch.
 const tag = (name, parent, properties = {}) =>
   parent.appendChild(Object.assign(document.createElement(name), properties));
 const mean = (list) => list.reduce((a, b) => a + b) / list.length;
@@ -49,15 +49,15 @@ const Stages = {
     };
   },
   block(box, view, b) {
-    const { c, prefix } = view,
+    const { c } = view,
       row = tag("div", box, { className: "row" }),
       maps = tag("div", row, { className: "maps" });
     const heads = [...Array(c.num_heads).keys()].map((h) => {
       const figure = tag("figure", maps),
-        button = tag("button", figure, { className: "map", onclick: () => enlarge(h) });
-      const one = { h, figure, button, face: tag("canvas", button), words: tag("figcaption", figure) };
-      one.set = view.control(figure, { name: `Head ${h + 1}`, list: "heads", item: `${b}.${h}` });
-      return one;
+        face = tag("canvas", figure, { className: "map", role: "img" }),
+        words = tag("figcaption", figure);
+      view.control(figure, { name: `Head ${h + 1}`, list: "heads", item: `${b}.${h}` });
+      return { h, face, words };
     });
     const others = tag("div", row, { className: "switches" });
     view.control(others, { name: "Attention, all heads", list: "attentions", item: b });
@@ -65,56 +65,14 @@ const Stages = {
     tag("p", others, {
       className: "soft",
       textContent:
-        "Each head decides from which patches the token takes something; yellow marks what gets most in each map. Then the MLP, two matrices, reworks each token alone. Switch a part off and watch the answer.",
+        "Each head decides from which patches the token takes something. Then the MLP, two matrices, reworks each token alone.",
     });
-    let large = null;
-    function enlarge(h) {
-      large = large === h ? null : h;
-      maps.classList.toggle("one", large !== null);
-      heads.forEach((head) => head.figure.classList.toggle("large", head.h === large));
-      heads[h].button.focus();
-    }
-    box.onkeydown = (event) => {
-      if (event.key !== "Escape" || large === null) return;
-      kept(event);
-      enlarge(large);
-    };
+    tag("p", others, { className: "soft ends", innerHTML: "0 %<i></i>100 % of its attention" });
     return () => {
-      const { token, first, patch, shown, grey } = view.now(),
-        N = first + view.grid ** 2;
-      for (const { h, button, face, words } of heads) {
-        const weights = shown.blocks[b].weights[h].subarray(token * N, (token + 1) * N),
-          heard = weights.subarray(first),
-          most = best(heard);
-        const silent = shown.off.heads.includes(`${b}.${h}`) || shown.off.attentions.includes(b);
-        Paint.map(face, grey, { P: c.patch_size, grid: view.grid, heard, most, silent, patch });
-        const rest = first && weights[0] >= 0.05 ? `, ${percent(weights[0])} to the class token` : "";
-        words.textContent = silent ? "Switched off." : `${percent(heard[most])} to the patch framed in white${rest}`;
-        const where = silent ? "switched off" : `most to ${view.where(most)}, ${words.textContent}`;
-        button.setAttribute("aria-label", `Head ${h + 1} of block ${b + 1}: ${where}. Enlarge`);
-      }
-    };
-  },
-  all(box, view) {
-    const { c } = view,
-      maps = tag("div", box, { className: "all-maps" });
-    maps.style.setProperty("--depth", c.depth);
-    const parts = [];
-    for (let h = 0; h < c.num_heads; h++)
-      for (let b = 0; b < c.depth; b++) {
-        const button = tag("button", maps, { className: "map", onclick: () => view.open(String(b + 1)) });
-        parts.push({ b, h, button, face: tag("canvas", button) });
-      }
-    return () => {
-      const { token, first, patch, shown, grey } = view.now(),
-        N = first + view.grid ** 2;
-      for (const { b, h, button, face } of parts) {
-        const heard = shown.blocks[b].weights[h].subarray(token * N + first, (token + 1) * N),
-          most = best(heard);
-        const silent = shown.off.heads.includes(`${b}.${h}`) || shown.off.attentions.includes(b);
-        Paint.map(face, grey, { P: c.patch_size, grid: view.grid, heard, most, silent, patch });
-        button.title = `Block ${b + 1}, head ${h + 1}: ${silent ? "switched off" : `most to ${view.where(most)}`}`;
-        button.setAttribute("aria-label", button.title);
+      for (const { h, face, words } of heads) {
+        const { said, where } = view.map(face, b, h);
+        words.textContent = said;
+        face.setAttribute("aria-label", `Head ${h + 1} of block ${b + 1}: ${where}`);
       }
     };
   },
@@ -146,3 +104,33 @@ const Stages = {
     };
   },
 };
+
+// The strip: under each card its heads and its MLP, which are switches, and how many test digits are right after it.
+function strip(columns, { c, set, map }, toggle) {
+  const parts = [];
+  const part = (parent, list, item, more) => {
+    const button = tag("button", parent, { className: "tile", onclick: () => toggle(one) }),
+      one = { list, item, button, tile: true, ...more };
+    button.title = `${list === "mlps" ? "MLP" : `Head ${more.h + 1}`} of block ${more.b + 1}`;
+    button.dataset.tile = `${list} ${item}`;
+    button.setAttribute("role", "switch");
+    parts.push(one);
+    return one;
+  };
+  for (let b = 0; b < c.depth; b++) {
+    const column = tag("div", columns, { className: "column" });
+    for (let h = 0; h < c.num_heads; h++) {
+      const one = part(column, "heads", `${b}.${h}`, { b, h });
+      one.face = tag("canvas", one.button);
+    }
+    const mlp = part(column, "mlps", b, { b });
+    tag("span", mlp.button);
+    mlp.so = tag("span", mlp.button, { className: "so" });
+    if (set.after) tag("p", column, { className: "right", textContent: `${set.after[b]} %` });
+  }
+  const redraw = () => {
+    for (const { b, h, face, button } of parts)
+      if (face) button.title = `Head ${h + 1} of block ${b + 1}: ${map(face, b, h, 2).where}`;
+  };
+  return { parts, redraw };
+}

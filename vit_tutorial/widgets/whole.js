@@ -2,8 +2,9 @@
 // in the page by forward.js.
 
 // `sets`: { bytes (a file of weights.save, or a function that promises one), classes, scale [mean, deviation],
-// examples [{ name, image }], drawn: can one draw?, most: a sentence about its shares }. `lesson` makes a link, `tour`
-// has its steps; with `address` the state stands behind the page's #, and there is a mode for lectures.
+// examples [{ name, image }], drawn: can one draw?, most: a sentence about its shares, after: how many of 2000 test
+// digits, in per cent, are right after each block }. `lesson` makes a link, `tour` has its steps; with `address` the
+// state stands behind the page's #, and there is a mode for lectures.
 function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) {
   const help = "Arrow keys move the pen, space lowers and lifts it, Delete clears.";
   el.classList.add("whole-model");
@@ -16,30 +17,27 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
     <div class="tools"></div>
     <section class="cut" aria-label="Cut"><p class="cap">Cut into patches</p>
     <canvas class="patches" tabindex="0" role="application"></canvas>
-    <button class="node" data-stage="cut">Look inside</button></section>
+    <button class="node" data-stage="cut"></button>
+    <p class="moved" hidden><canvas width="112" height="112"></canvas><span></span></p></section>
     <section class="blocks" aria-label="Blocks"><p class="cap"></p><div class="nodes"></div>
-    <div class="moves"></div><p class="hint"></p><p class="lines"></p></section>
+    <div class="moves"></div><p class="lines"></p></section>
     <section class="answer" aria-label="Answer"><p class="cap">Answer</p>
     <button class="node" data-stage="answer"><b class="says"></b></button>
-    <table class="tops"></table><p class="before"></p><p class="about"></p></section>
-    <canvas class="flow" aria-hidden="true"></canvas></div>
+    <p class="before"></p><p class="about"></p></section>
+    <canvas class="flow" aria-hidden="true"></canvas></div><p class="hint"></p>
     <section class="tour" aria-label="Tour" hidden></section>
     <section class="stage" aria-label="The open stage"><div class="head"></div><div class="body"></div></section>
     <div class="foot"></div><p class="spoken" aria-live="polite"></p></div>`;
   const $ = (name) => el.querySelector(`.${name}`);
   const none = () => ({ heads: [], attentions: [], mlps: [], positions: false, cls: false, order: null });
   const FLAGS = ["positions", "cls", "order"];
-  let set, example, image, run, c, S, grid, prefix;
-  let off = none(),
-    token = 0,
-    hover = null,
-    stage = "3",
-    drawing = 0; // token: 0 is the class token, where there is one
-  let shown,
-    plain,
-    controls = [],
-    redraw = () => {},
-    nodes = [];
+  let set, example, image, run, c, S, grid, prefix, shown, plain, tiles;
+  let off = none();
+  let [token, hover, stage, drawing] = [0, null, "3", 0]; // token: 0 is the class token, where there is one
+  let [controls, redraw, nodes] = [[], () => {}, []];
+  let looked, // what is looked at, see `view`
+    alone = {}, // whether each part off alone changes the answer, of one drawing
+    again = false; // have all parts just been switched on?
 
   // --- a model: its parts are built for its sizes ---
   function open(other, bytes) {
@@ -52,21 +50,22 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
     }
     run?.stop();
     [run, set, c, S, token, shown, plain, off] = [next, other, next.model.config, image_size, 0, null, null, none()];
+    controls = [];
     [grid, prefix] = [Math.floor(S / c.patch_size), c.pool === "cls" ? 1 : 0];
     Object.assign(view, { c, set, grid, prefix, model: run.model });
     nodes = [...Array(c.depth).keys()].map((b) => {
       const button = Object.assign(document.createElement("button"), { className: "node" });
       button.dataset.stage = String(b + 1);
       tag("i", button, { textContent: b + 1 });
-      return { button, guess: tag("b", button), share: tag("span", button), bars: tag("canvas", button) };
+      return { button, guess: tag("b", button), share: tag("span", button), bars: tag("canvas", button, { height: 28 }) };
     });
     $("nodes").replaceChildren(...nodes.map(({ button }) => button));
+    tiles = strip($("nodes"), view, toggle);
     el.style.setProperty("--depth", c.depth);
     el.style.setProperty("--chars", Math.max(...set.classes.map(({ length }) => length)));
     el.querySelector(".blocks .cap").textContent = `Pass through ${c.depth} blocks: the guess after each`;
-    for (const { bars } of nodes) [bars.width, bars.height] = [80, 28];
-    $("tops").replaceChildren();
-    $("about").textContent = set.about ?? "";
+    el.classList.toggle("unmeasured", !set.after);
+    Object.assign($("about"), { textContent: set.about ?? "", title: set.drawn ? "" : set.classes.join(", ") });
     Object.assign($("patches"), { width: grid * Math.floor(176 / grid), height: (grid + 1) * Math.floor(176 / grid) });
     pad.on = set.drawn;
     $("pad").setAttribute("aria-label", set.drawn ? `A pad to draw a digit on. ${help}` : "The photo.");
@@ -88,26 +87,27 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
       }
     }
     $("told").textContent = "";
-    example = next;
+    [example, again] = [next, false];
     if (next) image = next.image;
     pad.show(next && Paint.picture(S, colours()), strokes);
     changed();
   }
   const changed = () => (drawing++, ask());
-  const lifted = () => (steps.did("draw"), ask(), move.play()),
-    cleared = () => (load(sets[0], null), steps.did("clear"));
-  const pad = inkPad($("pad"), $("pen"), { drawn, lifted, cleared });
+  const cleared = () => load(sets[0], null);
+  const pad = inkPad($("pad"), $("pen"), { drawn, lifted: () => (ask(), move.play()), cleared });
   function drawn(ink) {
     image = frameDigit(ink, pad.side);
+    if (image.moved) $("moved").firstChild.getContext("2d").drawImage($("pad"), 0, 0);
     changed();
   }
-  pad.refused = () => load(sets[0], null); // one draws on paper, not on a photo
+  pad.refused = cleared; // one draws on paper, not on a photo
   const start = () => sets[0].examples.find(({ name }) => name === "4") ?? sets[0].examples[0];
 
   // --- the token that looks ---
   const patches = $("patches"),
     clip = (n) => Math.min(grid - 1, Math.max(0, n));
   const tokenAt = (row, column) => (row < 0 ? 0 : prefix + clip(row) * grid + clip(column));
+  const seen = (n) => (n < 0 ? "the class token" : `the patch in ${where(n)}`);
   const where = (n) => `row ${Math.floor(n / grid) + 1}, column ${(n % grid) + 1}`;
   const hit = (event) => {
     const cell = patches.width / grid,
@@ -118,7 +118,6 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
     if (chosen) token = next ?? 0;
     hover = chosen ? null : next;
     draw();
-    if (chosen) steps.did("token");
   }
   patches.addEventListener("pointermove", (event) => hit(event) !== hover && look(hit(event), false));
   patches.addEventListener("pointerleave", () => look(null, false));
@@ -135,7 +134,6 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
 
   // --- the stage that is open ---
   const NAMES = { cut: ["Cut, and give each patch its position", "01", "03"], answer: ["Answer", "06"] };
-  NAMES.all = ["All maps: a column a block, a row a head", "04", "09"];
   function enter(next) {
     stage = NAMES[next] || (next >= 1 && next <= c.depth) ? String(next) : "1";
     const [name, ...lessons] = NAMES[stage] ?? [`Block ${stage}`, "04", "05"],
@@ -147,11 +145,6 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
       tag("span", from, { className: "who" });
       tag("button", from, { textContent: "Back to the class token", className: "back", onclick: () => look(0) });
     }
-    if (NAMES[stage] === undefined || stage === "all")
-      tag("button", head, {
-        textContent: stage === "all" ? "One block" : "All maps",
-        onclick: () => go(stage === "all" ? "1" : "all"),
-      });
     const links = lessons.map((one) => lesson(one, `lesson ${one}`)).filter(Boolean);
     if (links.length) tag("span", head, { className: "more", innerHTML: `Read more: ${links.join(", ")}` });
     controls = [];
@@ -167,7 +160,6 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
   function go(next) {
     if (address) write();
     enter(next);
-    steps.did(`stage ${stage}`);
   }
   el.addEventListener("click", ({ target }) => {
     const node = target.closest(".node");
@@ -177,17 +169,21 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
     where,
     control,
     colour: (order) => colours(order),
-    open: (next) => go(next),
     answers: () => ({ shares: answerOf(shown), plain: answerOf(plain.result), altered: altered() }),
     // What is looked at: the row of the token that looks, how many tokens are no patches, the patch (-1: none).
-    now() {
-      const dropped = Boolean(prefix) && shown.off.cls,
-        at = hover ?? token,
-        first = dropped ? 0 : prefix;
-      const patch = dropped ? Math.max(0, at - prefix) : at - prefix,
-        colour = colours(shown.off.order);
-      const grey = Float32Array.from({ length: S * S }, (_, n) => mean(colour(n)));
-      return { token: patch + first, patch, first, shown, grey: Object.assign(grey, { side: S }) };
+    now: () => looked,
+    // A map of what it attends to, and words for it.
+    map(face, b, h, z) {
+      const { token, first, patch, grey } = looked,
+        N = first + grid ** 2;
+      const weights = shown.blocks[b].weights[h].subarray(token * N, (token + 1) * N),
+        heard = weights.subarray(first),
+        most = best(heard);
+      const silent = shown.off.heads.includes(`${b}.${h}`) || shown.off.attentions.includes(b);
+      Paint.map(face, grey, { P: c.patch_size, grid, heard, most, silent, patch, z });
+      const rest = first && weights[0] >= 0.05 ? `, ${percent(weights[0])} to the class token` : "";
+      const said = silent ? "Switched off." : `${percent(heard[most])} to the patch framed in white${rest}`;
+      return { said, where: silent ? "switched off" : `most to ${where(most)}, ${said}` };
     },
   };
   const answerOf = ({ lens }) => ViT.softmax(lens.at(-1));
@@ -200,14 +196,15 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
     tag("span", button, { textContent: name });
     button.setAttribute("role", "switch");
     button.dataset.part = partOf(one);
-    button.onclick = () => {
-      if (address) write(); // what was before is a step of its own for Back
-      flip(off, one);
-      steps.did(partOf(one));
-      ask();
-    };
+    button.onclick = () => toggle(one);
     controls.push(one);
     return one;
+  }
+  function toggle(one) {
+    if (address) write(); // what was before is a step of its own for Back
+    flip(off, one);
+    again = !altered();
+    ask();
   }
   const partOf = ({ list, item }) => (item === undefined ? list : `${list} ${item}`);
   const shuffled = () => [...Array(grid * grid).keys()].sort((a, b) => Math.sin(9 * a + 1) - Math.sin(9 * b + 1));
@@ -221,30 +218,74 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
   }
   const isOn = ({ list, item }) =>
     // the patches are not shuffled at first, all else is on
-    list === "order" ? Boolean(off.order) : item === undefined ? !off[list] : !off[list].includes(item);
-  const altered = () => ["heads", "attentions", "mlps"].some((list) => off[list].length) || FLAGS.some((f) => off[f]);
+    list === "order" ? Boolean(shown.off.order) : item === undefined ? !shown.off[list] : !shown.off[list].includes(item);
+  const LISTS = ["heads", "attentions", "mlps"];
+  const NAMED = { attentions: "attention", mlps: "MLP", cls: "class token", order: "order (shuffled)" };
+  function nameOf(part) {
+    const [list, item] = part.split(" ");
+    if (list === "heads") return item.split(".").reduce((b, h) => `head ${+h + 1} of block ${+b + 1}`);
+    return (NAMED[list] ?? list) + (item ? ` ${+item + 1}` : "");
+  }
+  const changedIn = (of) => LISTS.flatMap((list) => of[list].map((item) => `${list} ${item}`)).concat(flagsIn(of));
+  const flagsIn = (of) => FLAGS.filter((flag) => of[flag]);
+  const namesOf = (parts) => parts.map(nameOf).join(", ");
+  const altered = () => changedIn(off).length > 0;
   // What flipping each switch in sight would change, computed while nothing moves.
   let asked;
   function consequences() {
     if (!run.idle() || !shown) return;
-    asked = controls;
-    run.ask({ image, scale: set.scale, others: controls.map((one) => flip(structuredClone(off), one)) });
+    asked = [...controls, ...tiles.parts.filter(({ so }) => so)];
+    const others = asked.map((one) => flip(structuredClone(off), one));
+    run.ask({ image, scale: set.scale, drawing, parts: changedIn(off).length, others });
   }
-  function tell(of, answers) {
+  function tell(of, answers, job) {
+    el.classList.remove("stale");
     const now = best(answerOf(shown));
     of.forEach((one, n) => {
       const then = best(answers[n]),
         [from, to] = [now, then].map((k) => set.classes[k]);
-      one.so.textContent = `If ${isOn(one) ? "off" : "on"}: ${now === then ? `still ${to}` : `${from} → ${to}`}`;
+      const if_ = one.tile ? "" : `If ${isOn(one) ? "off" : "on"}: `;
+      one.so.textContent = one.tile && !isOn(one) ? "" : `${if_}${now === then ? `still ${to}` : `${from} → ${to}`}`;
       one.so.classList.toggle("turns", now !== then);
+      if (!job.parts) alone[partOf(one)] = now !== then;
     });
+    if (!job.parts) alone.drawing = job.drawing;
+  }
+  function uncover(what, to) {
+    el.classList.toggle(`shows-${what}`, to);
+    $(`to-${what}`).setAttribute("aria-pressed", String(to));
+    report();
+  }
+  // What the screen shows, for the tour and the hints; nothing while the pen is down or something is being computed.
+  function report() {
+    if (!shown || pad.down() || shown.drawing !== drawing || shown.key !== JSON.stringify(off)) return;
+    const parts = changedIn(off),
+      ink = pad.strokes(),
+      picture = example?.name,
+      before = answerOf(plain.result),
+      [reads, was] = [answerOf(shown), before].map((shares) => set.classes[best(shares)]),
+      share = Math.round(100 * Math.max(...before)),
+      other = shown.lens.map((scores) => set.classes[best(scores)] !== reads).lastIndexOf(true);
+    const now = { picture, stage, token, moved: Boolean(image.moved), how: image.moved, again, after: el.classList.contains("shows-after"), reads, was };
+    Object.assign(now, { four: picture === "4", example: set.drawn && /^\d$/.test(picture), right: picture === reads });
+    Object.assign(now, { photo: !set.drawn, known: set.classes.includes(picture), drawn: ink.length > 0 });
+    Object.assign(now, { empty: !image.some(Boolean), full: set.drawn && image.filter((byte) => byte > 250).length > 380 });
+    Object.assign(now, { share, sure: share >= 60, since: Math.max(1, other + 1), looks: token > 0 });
+    Object.assign(now, { drawing: `${picture} ${writeInk(ink)}`, patch: seen(token - prefix) });
+    Object.assign(now, { parts: parts.join(), kind: parts.length === 1 ? parts[0].split(" ")[0] : "", altered: altered() });
+    Object.assign(now, { count: parts.length, names: namesOf(parts), turns: reads !== was });
+    now.it = was === reads ? `it still reads ${reads}` : `it reads ${reads} instead of ${was}`;
+    now.flips = alone.drawing === drawing ? nodes.filter((_, b) => alone[`mlps ${b}`]).length : -1;
+    $("hint").textContent = filled(HINTS.find(({ when }) => fits(when, now)).say, now);
+    steps.saw(now);
   }
 
   // --- what is seen ---
   function ask() {
     clearTimeout(later);
     move.stop();
-    const job = { image, scale: set.scale, off: structuredClone(off), drawing };
+    el.classList.add("stale"); // what was forecast
+    const job = { image, scale: set.scale, off: structuredClone(off), key: JSON.stringify(off), drawing };
     run.ask({ ...job, plain: altered() && plain?.drawing !== drawing });
   }
   function colours(order) {
@@ -260,15 +301,19 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
     };
   }
   function draw(job, result) {
-    if (job?.others) return tell(asked, result);
+    if (job?.others) return tell(asked, result, job);
     if (result) {
-      shown = { ...result.shown, off: job.off };
+      shown = { ...result.shown, off: job.off, key: job.key, drawing: job.drawing };
       if (plain?.drawing !== job.drawing) plain = { drawing: job.drawing, result: result.plain ?? shown };
     }
     if (!shown) return;
-    const { patch } = view.now(),
-      dropped = Boolean(prefix) && shown.off.cls,
-      small = Paint.picture(S, colours(shown.off.order));
+    const dropped = Boolean(prefix) && shown.off.cls,
+      first = dropped ? 0 : prefix,
+      patch = dropped ? Math.max(0, (hover ?? token) - prefix) : (hover ?? token) - prefix,
+      colour = colours(shown.off.order),
+      grey = Float32Array.from({ length: S * S }, (_, n) => mean(colour(n))),
+      small = Paint.picture(S, colour);
+    looked = { token: patch + first, patch, first, shown, grey: Object.assign(grey, { side: S }) };
     Paint.cuts(patches, small, { P: c.patch_size, grid, cls: prefix, dropped, patch, ink: getComputedStyle(el).color });
     nodes.forEach(({ button, guess, share, bars }, b) => {
       const shares = ViT.softmax(shown.lens[b + 1]),
@@ -276,51 +321,45 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
       Paint.bars(bars, shares);
       guess.textContent = set.classes[top];
       share.textContent = `${Math.round(100 * shares[top])} %`;
-      button.setAttribute("aria-label", `Block ${b + 1}: would answer ${set.classes[top]}, ${share.textContent}`);
+      const out = changedIn(shown.off).filter((part) => Number.parseInt(part.split(" ")[1]) === b),
+        says = `Block ${b + 1}: would answer ${set.classes[top]}, ${share.textContent}`;
+      button.setAttribute("aria-label", out.length ? `${says}; off: ${namesOf(out)}` : says);
     });
+    const cut = flagsIn(shown.off);
+    el.querySelector(".cut .node").textContent = cut.length ? `Off: ${namesOf(cut)}` : "Look inside";
+    $("moved").hidden = !image.moved;
+    $("moved").lastChild.textContent = `${image.moved} for the model`;
     answer();
     const who = $("who"),
-      from = patch < 0 ? "the class token" : `the patch in ${where(patch)}`;
+      from = seen(patch);
     if (who) {
       const attends = stage === "cut" ? "You see" : "Attention from";
       who.textContent = dropped ? `${attends} ${from}; the answer reads the mean of all patches` : `${attends} ${from}`;
       $("back").hidden = token === 0;
     }
-    for (const one of controls) one.button.setAttribute("aria-checked", String(isOn(one)));
+    for (const one of [...controls, ...tiles.parts]) {
+      if (one.tile && one.so) one.button.firstChild.textContent = isOn(one) ? "MLP" : "MLP off";
+      one.button.setAttribute("aria-checked", String(isOn(one)));
+      one.button.classList.toggle("out", Boolean(one.tile && (!isOn(one) || (one.face && shown.off.attentions.includes(one.b)))));
+    }
     redraw();
+    tiles.redraw();
+    report();
     settle();
   }
   function answer() {
-    const shares = answerOf(shown),
-      order = [...shares.keys()].sort((a, b) => shares[b] - shares[a]),
-      table = $("tops");
-    const reads = `${set.classes[order[0]]}, ${Math.round(100 * shares[order[0]])} %`;
+    const told = (shares) => `${set.classes[best(shares)]}, ${Math.round(100 * Math.max(...shares))} %`,
+      reads = told(answerOf(shown));
     $("says").textContent = image.some(Boolean) ? `It reads: ${reads}` : `Empty. It would say: ${reads}`;
-    order.slice(0, 3).forEach((n, i) => {
-      const row = table.rows[i] ?? table.insertRow();
-      if (!row.cells.length) {
-        row.append(document.createElement("th"));
-        tag("i", tag("div", row.insertCell(), { className: "track" }));
-      }
-      row.cells[0].textContent = set.classes[n];
-      Object.assign(row.querySelector("i").style, {
-        width: `${100 * shares[n]}%`,
-        background: i ? Paint.OTHER : Paint.WINNER,
-      });
-    });
-    const other = answerOf(plain.result),
-      top = best(other);
     $("before").replaceChildren();
-    if (altered()) {
-      tag("span", $("before"), { textContent: `All parts on: ${set.classes[top]}, ${Math.round(100 * other[top])} %` });
-      tag("button", $("before"), {
-        textContent: "All parts on",
-        className: "reset",
-        onclick: () => ((off = none()), ask()),
-      });
+    const parts = changedIn(shown.off);
+    if (parts.length) {
+      const few = parts.length > 3 ? `${namesOf(parts.slice(0, 2))} and ${parts.length - 2} more` : namesOf(parts);
+      tag("b", $("before"), { textContent: `Off: ${few}`, title: namesOf(parts) });
+      const on = () => ((off = none()), (again = true), ask());
+      tag("button", $("before"), { textContent: "All on", className: "reset", onclick: on });
+      tag("span", $("before"), { textContent: `All parts on: ${told(answerOf(plain.result))}` });
     }
-    const four = address && example?.name === "4" && !pad.strokes().length && !altered();
-    $("hint").textContent = four ? "Try this: draw a line that closes the top of the 4." : "";
     for (const button of $("examples").querySelectorAll("button"))
       button.setAttribute("aria-current", String(button.textContent === example?.name && !pad.strokes().length));
     if ($("photos")) $("photos").value = set === sets[0] ? "" : example.name;
@@ -330,19 +369,20 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
     // when nothing has moved for a moment
     clearTimeout(later);
     later = setTimeout(() => {
-      if (address) write();
-      const spoken = $("says").textContent;
+      if (address && !move.replays()) write();
+      const spoken = `${$("says").textContent}. ${$("hint").textContent}`;
       if ($("spoken").textContent !== spoken) $("spoken").textContent = spoken;
       consequences();
     }, 200);
   }
 
-  const move = motion(
-    $("flow"),
-    $("moves"),
-    $("lines"),
-    () => shown && { nodes, patches, grid, shown, first: view.now().first },
-  );
+  const scene = () => looked && shown && { nodes, patches, grid, shown, first: looked.first };
+  const move = motion(el, $("flow"), $("moves"), $("lines"), scene, (to) => enter(to));
+  const COVERED = { forecasts: "What if it were off?", after: "Right of 2000 digits" };
+  for (const [what, textContent] of Object.entries(COVERED)) {
+    const onclick = ({ target }) => uncover(what, target.ariaPressed === "false");
+    tag("button", $("moves"), { textContent, className: `covers to-${what}`, onclick, ariaPressed: "false" });
+  }
 
   // --- the state behind the page's #, which Back and reload bring back ---
   function state() {
@@ -351,9 +391,8 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
     if (!example || pad.strokes().length) said.set("ink", writeInk(pad.strokes()));
     said.set("stage", stage);
     if (token) said.set("token", token);
-    for (const name of ["heads", "attentions", "mlps"]) if (off[name].length) said.set(name, off[name]);
-    const out = FLAGS.filter((name) => off[name]);
-    if (out.length) said.set("out", out);
+    for (const name of LISTS) if (off[name].length) said.set(name, off[name]);
+    if (flagsIn(off).length) said.set("out", flagsIn(off));
     if (steps.step()) said.set("step", steps.step());
     if (el.classList.contains("lecture")) said.set("lecture", "");
     return said;
@@ -372,28 +411,25 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
       empty = strokes.length || said.get("ink") === "";
     await load(of, of.examples.find(({ name }) => name === picture) ?? (empty ? null : start()), strokes);
     if (!run) return;
-    const blocks = (name) =>
-      list(name)
-        .map(Number)
-        .filter((b) => Number.isInteger(b) && 0 <= b && b < c.depth);
-    const heads = list("heads").filter((name) => {
-      const [b, h] = name.split(".").map(Number);
-      return b < c.depth && h < c.num_heads && name === `${b}.${h}`;
-    });
-    off = { ...none(), heads, attentions: blocks("attentions"), mlps: blocks("mlps") };
+    const items = (name, as = name) =>
+      tiles.parts.filter((one) => one.list === as && list(name).includes(String(one.item))).map(({ item }) => item);
+    off = { ...none(), heads: items("heads"), attentions: items("attentions", "mlps"), mlps: items("mlps") };
     for (const name of list("out")) if (FLAGS.includes(name)) flip(off, { list: name });
     token = Math.min(prefix + grid * grid - 1, Math.max(0, Math.trunc(said.get("token")) || 0));
     lecture.set(address && said.has("lecture"));
     const alone = said.has("step") && !said.has("stage");
-    if (set === sets[0]) steps.go(said.get("step"), alone);
+    if (set.after) steps.go(said.get("step"), alone); // it speaks of our model
     if (!alone) enter(said.get("stage") ?? stage);
+    const sorted = (text) => (text ?? "").split(",").sort().join(),
+      lost = [...said.keys()].filter((name) => sorted(said.get(name)) !== sorted(state().get(name)));
+    if (lost.length) $("told").textContent = `The address asks for what is not here, which is left out: ${lost.join(", ")}.`;
     ask();
   }
   const back = () => recall();
   if (address) addEventListener("popstate", back);
   // What a step of the tour sets; without one, what there was before the tour.
   let before = null;
-  async function arrange(next, { opened, keep } = {}) {
+  async function arrange(next, opened) {
     if (opened) before = state();
     if (!next) {
       before?.delete("step");
@@ -401,42 +437,31 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
       before = null;
       return said && recall(said);
     }
-    const { picture, strokes, stage: to, token: from, ...parts } = next;
-    if (strokes) await load(sets[0], start(), readInk(strokes, pad.side));
-    else if (picture === "") await load(sets[0], null);
-    else if (!keep) await load(sets[0], start());
-    if (!keep) off = none();
+    const { picture = "4", strokes, stage: to, token: from = 0, uncovered: what, ...parts } = next;
+    await load(sets[0], sets[0].examples.find(({ name }) => name === picture), readInk(strokes, pad.side));
+    [off, token] = [none(), from];
     for (const [list, items] of Object.entries(parts))
-      for (const item of [items].flat())
-        if (isOn({ list, item: item === true ? undefined : item }) === (list !== "order"))
-          flip(off, { list, item: item === true ? undefined : item });
-    if (!keep || from) token = from ?? 0;
+      for (const item of [items].flat()) flip(off, { list, item: item === true ? undefined : item });
+    for (const name of Object.keys(COVERED)) uncover(name, name === what);
     if (to) enter(to);
     ask();
   }
   const steps = showTour(el, $("tour"), tour, arrange, settle);
 
   // --- examples, tools, a file of the reader's ---
-  const clear = tag("button", $("examples"), { textContent: "Clear", className: "clear" });
-  clear.onclick = cleared;
-  if (sets[0].examples.length > 1)
-    for (const next of sets[0].examples)
-      tag("button", $("examples"), {
-        textContent: next.name,
-        onclick: () => (load(sets[0], next), lecture.cover(), move.play(), steps.did("picture")),
-      });
-  else
+  tag("button", $("examples"), { textContent: "Clear", className: "clear", onclick: cleared });
+  for (const next of sets[0].examples)
     tag("button", $("examples"), {
-      textContent: "example",
-      className: "lone",
-      onclick: () => (load(sets[0], start()), move.play()),
+      textContent: next.name,
+      className: sets[0].examples.length > 1 ? "" : "lone",
+      onclick: () => (load(sets[0], next), lecture.cover(), move.play()),
     });
   if (sets[1]) {
     const photos = tag("select", $("examples"), { className: "photos", ariaLabel: "Photos" });
     tag("option", photos, { textContent: "Photos …", value: "" });
     for (const { name } of sets[1].examples) tag("option", photos, { textContent: name, value: name });
     photos.onchange = () => {
-      steps.go(0);
+      steps.go(0, false);
       const next = sets[1].examples.find(({ name }) => name === photos.value);
       next ? load(sets[1], next).then(() => move.play()) : load(sets[0], start());
       lecture.cover();
@@ -446,7 +471,7 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
     tag("button", $("tools"), {
       textContent: "Tour",
       className: "begin",
-      onclick: () => steps.go(steps.step() ? 0 : 1, true),
+      onclick: () => (steps.go(steps.step() ? 0 : 1, true), $("tour").querySelector("b")?.focus({ preventScroll: true })),
     });
   const own = tag("details", $("foot"));
   tag("summary", own, { textContent: "A model of your own" });
@@ -465,11 +490,13 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
   async function take(file) {
     try {
       const bytes = new Uint8Array(await file.arrayBuffer());
-      open(sets[0], bytes);
-      Object.assign(sets[0], { bytes, about: file.name, most: "" });
-      await load(sets[0], sets[0].examples.includes(example) ? example : start());
-      enter(stage);
-      $("told").textContent = `You see ${file.name}.`;
+      const theirs = { ...sets[0], bytes, about: file.name, most: "", after: null };
+      open(theirs, bytes);
+      steps.go(0, false);
+      sets[0] = theirs;
+      await load(theirs, theirs.examples.includes(example) ? example : start());
+      $("begin")?.remove();
+      $("told").textContent = `You see ${file.name}.${tour.length ? " The tour is about our model: reload for both." : ""}`;
     } catch (error) {
       $("told").textContent = `${file.name}: ${error.message}.`;
     }
@@ -484,11 +511,6 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
   const lecture = lectures(el, $("tools"), { allowed: address, turn, answer: () => steps.show(), changed: settle });
 
   const ready = recall().then(() => move.play());
-  const stop = () => {
-    run?.stop();
-    clearTimeout(later);
-    removeEventListener("popstate", back);
-    lecture.stop();
-  };
+  const stop = () => (run?.stop(), clearTimeout(later), removeEventListener("popstate", back), lecture.stop());
   return { ready, stop };
 }

@@ -1,6 +1,7 @@
 """The whole model, live: what model.html shows, on the reader's own model. Its answers are computed in the page."""
 
 import json
+import tomllib
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -34,7 +35,8 @@ def script() -> str:
     """The live model as one script, which defines `ViT`, `frameDigit` and `showWhole`."""
     style = (HERE / "whole.css").read_text(encoding="utf-8")
     parts = [(HERE / f"{name}.js").read_text(encoding="utf-8") for name in SCRIPTS]
-    return "".join([f"const WHOLE_CSS = {json.dumps(style)};\n", *parts])
+    hints = tomllib.loads((HERE / "hints.toml").read_text(encoding="utf-8"))["hint"]
+    return "".join([f"const WHOLE_CSS = {json.dumps(style)}, HINTS = {json.dumps(hints)};\n", *parts])
 
 
 class WholeModel(Still):
