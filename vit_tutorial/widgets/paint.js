@@ -11,12 +11,11 @@ const Paint = (() => {
       n = Math.floor(at);
     return STOPS[n].map((low, i) => low + (at - n) * (STOPS[n + 1][i] - low));
   }
-  function picture(side, colour) {
-    // `colour(n)` of pixel n, three bytes
-    const small = new OffscreenCanvas(side, side),
-      face = small.getContext("2d"),
+  function picture(side, colour, small = new OffscreenCanvas(side, side)) {
+    const face = small.getContext("2d"), // `colour(n)` of pixel n, three bytes
       data = face.createImageData(side, side);
-    for (let n = 0; n < side * side; n++) data.data.set([...colour(n), 255], 4 * n);
+    for (let n = 0; n < side * side; n++) [data.data[4 * n], data.data[4 * n + 1], data.data[4 * n + 2]] = colour(n);
+    for (let n = 3; n < data.data.length; n += 4) data.data[n] = 255;
     face.putImageData(data, 0, 0);
     return small;
   }
@@ -62,20 +61,21 @@ const Paint = (() => {
       face = canvas.getContext("2d"),
       cell = P * z,
       glows = Array.from(heard, (share) => [0.9 * share ** 0.4, plasma(share ** 0.4)]);
-    const small = picture(S, (i) => {
+    if (canvas.width !== S * z) canvas.width = canvas.height = S * z;
+    const paint = (i) => {
       const [over, glow] = glows[Math.floor(Math.floor(i / S) / P) * grid + Math.floor((i % S) / P)],
         v = grey[i];
       return glow.map((g) => (silent ? 60 + v / 3 : 0.9 * v * (1 - over) + g * over));
-    });
-    if (canvas.width !== S * z) canvas.width = canvas.height = S * z;
+    };
+    if (z === 1) return void picture(S, paint, canvas); // a tile: no frames
     face.imageSmoothingEnabled = false;
-    face.drawImage(small, 0, 0, S * z, S * z);
+    face.drawImage(picture(S, paint), 0, 0, S * z, S * z);
     const frame = (n, colour, width) => {
       Object.assign(face, { strokeStyle: colour, lineWidth: width });
       face.strokeRect((n % grid) * cell + 1.5, Math.floor(n / grid) * cell + 1.5, cell - 3, cell - 3);
     };
-    if (z > 2 && !silent) (frame(most, "#000", 5), frame(most, "#fff", 2));
-    if (z > 2 && patch >= 0) frame(patch, CHOSEN, 3);
+    if (!silent) (frame(most, "#000", 5), frame(most, "#fff", 2));
+    if (patch >= 0) frame(patch, CHOSEN, 3);
   }
   function bars(canvas, shares) {
     // a probability a bar; the largest in another colour

@@ -130,7 +130,7 @@ function strip(columns, { c, set, map }, toggle) {
   }
   const redraw = () => {
     for (const { b, h, face, button } of parts)
-      if (face) button.title = `Head ${h + 1} of block ${b + 1}: ${map(face, b, h, 2).where}`;
+      if (face) button.title = `Head ${h + 1} of block ${b + 1}: ${map(face, b, h, 1).where}`;
   };
   return { parts, redraw };
 }
