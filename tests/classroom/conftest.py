@@ -141,3 +141,17 @@ def hash_says(page, *parts):
 
 def part(page, name):
     return page.locator(f"[data-part='{name}']")
+
+
+@pytest.fixture(scope="module")
+def open_page(browser, site):
+    page = browser.new_page(viewport={"width": 1280, "height": 800}, has_touch=True)
+    page.set_default_timeout(60_000)
+    complaints = []
+    page.on("console", lambda message: message.type in ("error", "warning") and complaints.append(message.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.goto((site / "model.html").as_uri())
+    page.locator("#model[data-ready]").wait_for()
+    yield page
+    assert complaints == []
+    page.close()
