@@ -57,9 +57,9 @@ def live(stems: list[str]) -> dict:
         "examples": [(str(n), _text(images[labels == n][0].numpy().tobytes())) for n in range(10)],
         "drawn": True,
         "after": AFTER,
-        "about": "91 % is the most that it was trained to say.",
+        "about": "It was trained to say 91 % for the right digit.",
         "most": f"This model has {size(DIGITS)} weights and reads {100 * digits_read:.1f} % of MNIST's 10,000 test "
-        "digits. 91 % is the most it was trained to say, because its labels were smoothed (lesson 08).",
+        "digits. It was trained to say 91 % for the right digit, because its labels were smoothed (lesson 08).",
     }
     photos = {
         "file": "photos.js",

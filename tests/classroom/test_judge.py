@@ -51,6 +51,7 @@ def test_facts_may_be_anything():
     assert judge.judge("feature_map", {"unfit": "pass the function itself"}) == ([], False)
 
 
+@pytest.mark.long
 def test_without_bubblewrap_the_answers_are_alone_too(monkeypatch):
     monkeypatch.setattr(sandbox, "missing", lambda: "it is not here")
     cells = [cell for cell in read(*chosen(["02"])).cells if cell.cell_type == "code"]

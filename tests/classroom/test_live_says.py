@@ -37,11 +37,13 @@ TOUR = {  # a question, what is done, and what the tour then says (None: it answ
     "other digits": (AFTER, ["1", "7", "8"], "Now try it"),
     "other blocks": (AFTER, ["stage 4", "stage 6"], "Now try it"),
     "the other cover": (AFTER, [".to-forecasts"], "Now try it"),
+    "with a part off": (AFTER, ["tile mlps 2", ".to-after"], "Off: MLP 3. Press All on first."),
     "uncovered": (AFTER, [".to-after"], None),
     "uncovered after another digit": (AFTER, ["3", ".to-after"], None),
     "the MLP, not a head": (HEAD, ["mlps 4"], "Off: MLP 5. Leave one head off, and nothing else."),
     "two heads": (HEAD, ["attentions 4", "heads 4.1"], "Leave one head off, and nothing else."),
     "all heads": (HEAD, ["attentions 4"], "Off: attention 5. Leave one head off"),
+    "a head of another block": (HEAD, ["tile heads 0.1"], "That is head 2 of block 1: switch off one of block 5"),
     "a head of the stage": (HEAD, ["heads 4.0"], None),
     "a head of the strip, after an MLP": (HEAD, ["mlps 4", ON, "tile heads 4.3"], None),
     "only the last": (
@@ -70,7 +72,7 @@ def is_true(page, said):
     return reads
 
 
-QUICK = ("from left to right", "positions, then shuffled", "uncovered", "a head of the stage", "MLPs in turn")
+QUICK = ("from left to right", "positions, then shuffled", "MLPs in turn")
 ROWS = [name if name in QUICK else pytest.param(name, marks=pytest.mark.long) for name in TOUR]
 
 
@@ -127,7 +129,7 @@ HINTS = {  # a state, and what the line says of it, with what PyTorch computes
     "picture=4&ink=1d2w2d2w": "It still reads 4. Next: draw until your line touches both tips.",
     "picture=3&ink=0k0k0k30": "Your stroke made it a {reads}. Next: choose the 3 again, and try a smaller one.",
     "picture=7&ink=0a0a0a0b": "It still reads {reads}. Next: draw on until it reads another digit.",
-    SMALL: "Your drawing was centred and scaled, then read as {reads}. Next: draw the same in another corner.",
+    SMALL: "Your drawing was centred and scaled, then read as {reads}. Next: draw the same in another place.",
     "ink=": "Nothing is drawn, yet it says {reads}: none of its classes means “nothing”. Next: draw a digit.",
     WHITE: "The model gets a white block, and says {reads}: it must choose one of ten. Next: press Clear",
     "ink=0k0k2g0k": "It is in doubt: {share} % for {reads}. Next: press “What if it were off?”",
@@ -160,7 +162,7 @@ def test_the_line_of_hints_says_what_pytorch_computes(open_page, model, states):
     page = at(open_page, "picture=4&stage=3")
     for act in ("tile mlps 0", ON):  # its forecasts have been computed: of six MLPs one decides
         do(page, act)
-        said = "Of all MLPs only this one" if act is not ON else "All parts are on again: 4."
+        said = "With all else on, only this MLP" if act is not ON else "All parts are on again: 4."
         assert page.locator(".hint").inner_text().startswith(said)
     page = at(open_page, "picture=coffee&stage=3")
     hint = page.locator(".hint")

@@ -48,7 +48,7 @@ def test_centred_and_scaled_is_said_when_it_happened_and_only_then(open_page):
             did = [word for word, it_did in (("centred", (y0 - y1).norm() > 1), ("scaled", abs(h0 - h1) > 2)) if it_did]
         expected = " and ".join(did)
         assert page.locator(".moved").is_visible() == bool(did), ink
-        assert not did or page.locator(".moved").inner_text() == f"{expected} for the model"
+        assert not did or page.locator(".moved").inner_text() == f"drawn so, then {expected}"
         said.add(expected)
     assert said == {"", "centred", "scaled", "centred and scaled"}
     assert at(open_page, "picture=7&stage=3").locator(".moved").is_hidden()

@@ -143,7 +143,10 @@ def registry():
         pytest.skip("no package registry is reached from here: nothing is resolved for other systems")
 
 
-@pytest.mark.parametrize("python", wheels.PYTHONS)
+OTHERS = [pytest.param(python, marks=pytest.mark.long) for python in wheels.PYTHONS[:-1]]
+
+
+@pytest.mark.parametrize("python", [*OTHERS, wheels.PYTHONS[-1]])
 @pytest.mark.parametrize("system", wheels.SYSTEMS)
 def test_what_a_laptop_needs_is_resolved_for_its_own_system(registry, usb, system, python):
     (wheel,) = usb.glob("*.whl")

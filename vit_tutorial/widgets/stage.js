@@ -126,7 +126,7 @@ function strip(columns, { c, set, map }, toggle) {
     const mlp = part(column, "mlps", b, { b });
     tag("span", mlp.button);
     mlp.so = tag("span", mlp.button, { className: "so" });
-    if (set.after) tag("p", column, { className: "right", textContent: `${set.after[b]} %` });
+    if (set.after) tag("p", column, { className: "right", textContent: `${set.after[b]} % right` });
   }
   const redraw = () => {
     for (const { b, h, face, button } of parts)

@@ -244,7 +244,7 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
     of.forEach((one, n) => {
       const then = best(answers[n]),
         [from, to] = [now, then].map((k) => set.classes[k]);
-      const if_ = one.tile ? "" : `If ${isOn(one) ? "off" : "on"}: `;
+      const if_ = one.tile ? "" : `If ${isOn(one) ? "off" : "on"}${job.parts ? " as well" : ""}: `;
       one.so.textContent = one.tile && !isOn(one) ? "" : `${if_}${now === then ? `still ${to}` : `${from} → ${to}`}`;
       one.so.classList.toggle("turns", now !== then);
       if (!job.parts) alone[partOf(one)] = now !== then;
@@ -272,7 +272,7 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
     Object.assign(now, { empty: !image.some(Boolean), full: set.drawn && image.filter((byte) => byte > 250).length > 380 });
     Object.assign(now, { share, sure: share >= 60, since: Math.max(1, other + 1), looks: token > 0 });
     Object.assign(now, { drawing: `${picture} ${writeInk(ink)}`, patch: seen(token - prefix) });
-    Object.assign(now, { parts: parts.join(), kind: parts.length === 1 ? parts[0].split(" ")[0] : "", altered: altered() });
+    Object.assign(now, { parts: parts.join(), kind: parts.length === 1 ? parts[0].split(" ")[0] : "", block: parts.join().match(/^heads (\d)\.\d$/)?.[1], altered: altered() });
     Object.assign(now, { count: parts.length, names: namesOf(parts), turns: reads !== was });
     now.it = was === reads ? `it still reads ${reads}` : `it reads ${reads} instead of ${was}`;
     now.flips = alone.drawing === drawing ? nodes.filter((_, b) => alone[`mlps ${b}`]).length : -1;
@@ -328,7 +328,7 @@ function showWhole(el, { sets, lesson = () => "", tour = [], address = false }) 
     const cut = flagsIn(shown.off);
     el.querySelector(".cut .node").textContent = cut.length ? `Off: ${namesOf(cut)}` : "Look inside";
     $("moved").hidden = !image.moved;
-    $("moved").lastChild.textContent = `${image.moved} for the model`;
+    $("moved").lastChild.textContent = `drawn so, then ${image.moved}`;
     answer();
     const who = $("who"),
       from = seen(patch);
