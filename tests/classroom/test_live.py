@@ -93,19 +93,6 @@ def test_it_reads_our_photos_too(model_page):
     assert page.get_by_label("Photos").input_value() == ""
 
 
-def test_a_closed_four_is_a_nine_here_and_in_python(model_page, model):
-    page = model_page(f"picture=4&ink={live.tour()[0]['show']['strokes']}&stage=6")
-    says(page, "It reads: 9")
-    framed = page.evaluate("""() => {
-        const pixels = document.querySelector('.pad').getContext('2d').getImageData(0, 0, 112, 112).data;
-        return [...frameDigit(Uint8Array.from({ length: 112 * 112 }, (_, n) => pixels[4 * n]), 112)];
-    }""")
-    with torch.no_grad():
-        shares = model(data.normalise(torch.tensor(framed, dtype=torch.uint8).view(1, 1, 28, 28))).softmax(-1)[0]
-    assert shares.argmax() == 9
-    says(page, f"9, {100 * shares.max():.0f} %")
-
-
 LOOKS = [("light", 1280), *(pytest.param(*look, marks=pytest.mark.long) for look in (("dark", 1280), ("light", 390)))]
 
 
