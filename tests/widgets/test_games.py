@@ -255,6 +255,15 @@ def test_without_a_browser_it_is_a_picture_with_words(name):
     assert bundle["image/png"] and bundle["application/vnd.jupyter.widget-view+json"]["model_id"]
 
 
+def test_a_panel_draws_when_it_is_shown_and_from_then_on_follows():
+    game = golf.play().set("nose", "left")
+    assert not game.screen.value
+    game._repr_mimebundle_()
+    first = game.screen.value
+    assert first == game.draw(with_W=False) and game.set("eye", "eye").screen.value == game.draw(with_W=False) != first
+    assert game.set("ear", "eye").screen.value == game.draw(with_W=False), "a wrong call draws nothing else"
+
+
 @pytest.mark.parametrize(
     ("name", "other"), [("beat_the_map", {"filler": "white"}), ("how_few", {"digit": 7}), ("three_pixels", {})]
 )
