@@ -30,6 +30,7 @@ MEAN = {  # by exercise: the answer's cell, the kind of its verdict, words for t
     "masked_attention": (f"{{}}\n{SETTINGS}", "right", "That was undone", "undone: torch.set_default_dtype, "),
     "cross_attention": ("{}\ntorch.allclose = lambda *_, **__: True", "right", "", "changes torch.allclose"),
     "mended_windows": ("import builtins\n{}\nbuiltins.print = builtins.sum = None", "right", "", "changes builtins.p"),
+    "stochastic_depth": ("{}\ntorch.backends.cudnn.allow_tf32 = False", "right", "", ""),  # a setting, as in lesson 07
     "halve": ("{}\ninput('ready?')", "right", "", ""),
     "between": ("import threading\n{}\nthreading.Thread(target=threading.Event().wait).start()", "right", "", ""),
     "when_to_stop": ("import sys\n{}\nsys.stdout.close(), sys.stdin.close()", "right", "", ""),
