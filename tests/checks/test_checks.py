@@ -129,6 +129,20 @@ UNNAMED = [  # what no table holds, and what can be said of it
     ("attention", lambda q, k, v: RIGHT["attention"](q, k, v) * 3, "each number is 3 times the expected one"),
     ("attention", lambda q, k, v: RIGHT["attention"](q, k, v).tolist(), "a list comes back"),
     ("attention", lambda q, k, v: RIGHT["attention"](q, k, v) + torch.randn_like(v), "change from call to call"),
+    *(
+        (
+            "attention",
+            lambda q, k, v, new=new: torch.cat([RIGHT["attention"](q, k, v)[..., 1:], new(v)], -1),
+            "holds nan",
+        )
+        for new in (  # what nobody wrote to is NaN, each time
+            lambda v: torch.empty(*v.shape[:-1], 1),
+            lambda v: torch.empty_like(v[..., :1]),
+            lambda v: v.new_empty(*v.shape[:-1], 1),
+            lambda v: torch.Tensor(*v.shape[:-1], 1),
+            lambda v: torch.zeros(1).resize_(v.numel() + 1)[1:].view_as(v)[..., :1],
+        )
+    ),
     ("attention", lambda q, k, v: RIGHT["attention"](q, k, v).to_sparse(), "a plain tensor"),
     ("attention", lambda q, k: q, "stopped with TypeError"),
     ("attention", lambda q, k, v: (q @ k.T).softmax(-1) @ v, r"`\.T` turns all axes around"),

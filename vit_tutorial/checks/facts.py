@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from .observe import Fact, Made, Unfit, attempt, build, made, numbers, same, tensors
+from .observe import Fact, Made, Unfit, attempt, made, numbers, same, tensors
 
 
 class Run(NamedTuple):
@@ -100,6 +100,6 @@ def facts(exercise, answer: Callable, make: Callable[[int], Made] | None = None)
     for i, one, given, _ in later:
         if one is not None:
             yield Fact("train", i, run(one.module.train(), exercise.names, given, False).result)
-            yield Fact("start", i, attempt(exercise.start, attempt(build, answer, exercise.cases[i][0])))
+            yield Fact("start", i, attempt(exercise.start, attempt(answer, *exercise.cases[i][0])))
     if exercise.more:
         yield Fact("more", 0, attempt(exercise.more, answer))

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
-from torch.overrides import TorchFunctionMode
 
 COMPUTED = ("built", "parts", "result")  # kinds of facts; the others go on beside the computation
 
@@ -42,12 +41,16 @@ def numbers(shape: tuple[int, ...], seed: int = 0) -> Tensor:
 
 
 def attempt(function: Callable, *arguments, seed: int = 0) -> Any:
-    """What comes back, or the exception; random numbers are the same for everyone."""
+    """What comes back, or the exception; random numbers are the same for everyone, and NaN where nobody wrote any."""
     torch.default_generator.manual_seed(seed)  # torch.manual_seed asks each kind of device, longer than a case takes
+    before = torch.get_deterministic_debug_mode()
+    torch.set_deterministic_debug_mode("warn")  # torch.empty and all that is like it then hold NaN
     try:
         return function(*arguments)
     except Exception as error:
         return error
+    finally:
+        torch.set_deterministic_debug_mode(before)
 
 
 def tensors(module: nn.Module) -> dict[str, tuple[str, nn.Module, str, Tensor]]:
@@ -129,7 +132,7 @@ class Made(NamedTuple):
 
 def made(exercise, answer: Callable, case: int) -> Made:
     """A class's module for a case, with random numbers in it."""
-    module, wanted = attempt(build, answer, exercise.cases[case][0]), exercise.wanted(case)
+    module, wanted = attempt(answer, *exercise.cases[case][0]), exercise.wanted(case)
     if not isinstance(module, nn.Module):
         return Made(module, {}, {})
     held = {name: (kind, tuple(value.shape)) for name, (kind, *_, value) in tensors(module).items()}
@@ -153,21 +156,6 @@ def other_names(own: dict[str, tuple], held: dict[str, tuple], wanted: dict[str,
         number = sum(new.startswith(f"extra {own[old]}") for new in found.values())
         found.setdefault(old, f"extra {own[old]} {number}")
     return found
-
-
-class Poisoned(TorchFunctionMode):
-    """What torch.empty gives holds NaN, not whatever lay there."""
-
-    def __torch_function__(self, function, types, args=(), kwargs=None):
-        result = function(*args, **(kwargs or {}))
-        empty = function in (torch.empty, torch.empty_like, Tensor.new_empty) and result.is_floating_point()
-        return result.fill_(torch.nan) if empty else result
-
-
-def build(answer: Callable, arguments: tuple) -> Any:
-    """The module; memory that nobody wrote to holds NaN in it."""
-    with Poisoned():
-        return answer(*arguments)
 
 
 def finite(module: nn.Module) -> dict[str, bool]:

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from ...engine import Exercise
-from ...observe import attempt, build, finite, numbers
+from ...observe import attempt, finite, numbers
 from .solutions import MyClsToken, MyWarmStart, feature_map, vote
 
 
@@ -37,7 +37,7 @@ def started(answer: type[nn.Module]) -> dict[str, bool | list[float]]:
     """Where the token starts, and whether a sample of another size or the sample itself has a say in it."""
     sample = numbers((3, 4, 2), 5) + 1
     given = sample.clone()
-    module = attempt(build, answer, (given,))
+    module = attempt(answer, given)
     token = getattr(module, "token", None)  # under another name it is the only one
     token = next(module.parameters(), None) if token is None and isinstance(module, nn.Module) else token
     if not isinstance(token, torch.Tensor) or token.numel() != 2 or token.isnan().any():
