@@ -16,7 +16,7 @@ from torch import nn
 
 import vit_tutorial as vt
 from tools import lesson
-from vit_tutorial import interpret, modern
+from vit_tutorial import interpret, modern, unlabelled
 
 SIZES = {"B": 2, "C": 6, "P": 4, "h": 3, "w": 5, "H": 12, "W": 20, "N": 15, "D": 24, "d": 8, "n": 1, "L": 7}
 SIZES |= {"num_classes": 11, "K": 11, "k": 9, "M": 32}
@@ -24,6 +24,7 @@ LINE = re.compile(r"(\([^()]*,[^()]*\)) -> (\([^()]*,[^()]*\))")
 B, C, P, h, w, H, W, N, D = (SIZES[name] for name in ("B", "C", "P", "h", "w", "H", "W", "N", "D"))
 CONFIG = vt.ViTConfig((H, W), P, C, SIZES["num_classes"], D, SIZES["L"], h, 32, pool="mean")  # 15 tokens, 15 patches
 TODAY = modern.ModernConfig(**vars(CONFIG) | {"position": "rope", "num_registers": SIZES["n"], "swiglu": True})
+MASKED, PICTURES = unlabelled.MaskedAutoencoder(vt.ViT(replace(CONFIG, pool="cls"))), torch.randn(B, C, H, W)
 ROTATION = torch.ones(2, N, SIZES["d"] // 2)
 
 CALLS = {  # how to make a function of one tensor; the shapes are not repeated here
@@ -60,6 +61,10 @@ CALLS = {  # how to make a function of one tensor; the shapes are not repeated h
     "token_features": lambda x: interpret.token_features(vt.ViT(CONFIG), x),
     "rollout": lambda x: interpret.rollout(x.softmax(-1)),
     "occlusion": lambda x: interpret.occlusion(vt.ViT(CONFIG), x, x[0]),
+    "random_masks": lambda x: unlabelled.random_masks(x, 0.5),
+    "MaskedAutoencoder": lambda x: MASKED(PICTURES, unlabelled.random_masks(x, 0.5)),
+    "MaskedAutoencoder.encode": lambda x: MASKED.encode(PICTURES, unlabelled.random_masks(x, 0.93)),
+    "features": lambda x: unlabelled.features(vt.ViT(CONFIG), x),
     "hide": lambda x: interpret.hide(x, torch.zeros(B, SIZES["k"], dtype=torch.int64), x[0], P),
 }
 

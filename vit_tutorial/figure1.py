@@ -32,13 +32,14 @@ HERE = {  # what is lit for each lesson, and what the lesson does with it
     "13": ("0405", "the blocks, which take nearly all of the memory"),
     "14": ("", "all parts, when nothing crashes and nothing is learned"),
     "15": ("", "all parts, looked at again five years later"),
+    "16": ("", "all parts but the head, learning without labels"),
 }
 ARROWS = [(1.75, 2.1), (3.85, 4.15), (5.3, 5.6), (6.9, 7.5), (8.1, 8.25), (9.3, 9.43), (9.6, 9.75), (10.35, 10.5)]
 ARROWS += [(11.1, 11.23), (11.42, 12.05), (13.55, 13.85)]
 
 
 def here(lesson: str) -> tuple[Figure, str]:
-    """The map with the part of `lesson` ("00" to "15") lit, and its words, as `plots.show` takes them."""
+    """The map with the part of `lesson` ("00" to "16") lit, and its words, as `plots.show` takes them."""
     return architecture(lesson), f"You are here on the map of a Vision Transformer: {HERE[lesson][1]}."
 
 

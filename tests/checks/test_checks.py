@@ -100,6 +100,15 @@ NAMED = [  # known mistakes in other words than the tables'
 ]
 
 
+OTHERS = importlib.import_module("tests.checks.right.16").OTHERS  # where people's right answers differ most
+
+
+@pytest.mark.parametrize(("name", "right"), [(name, right) for name in OTHERS for right in OTHERS[name]])
+def test_another_right_answer_is_right(name, right, capsys):
+    getattr(checks, name)(right)
+    assert "right, on" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(("name", "wrong", "words"), NAMED)
 def test_a_known_mistake_is_named(name, wrong, words, capsys):
     with pytest.raises(AssertionError, match=words):

@@ -28,6 +28,7 @@ FAULTY = {  # by check: the name under which the page shows the faulty code
     "mended_run": "his_run",
     "digit_tokens": "Tokens",
     "mended_scores": "their_scores",
+    "masked_loss": "drawing_loss",
 }
 
 
