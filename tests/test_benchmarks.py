@@ -99,7 +99,7 @@ def test_each_result_has_its_experiment():
     assert {*scripts} | trained == {path.stem for path in data.RESULTS.iterdir()}
     for script in scripts.values():
         takes = {*inspect.signature(importlib.import_module(f"experiments.{script}").main).parameters}
-        assert int(script[:2]) <= 15 and takes <= {"folder"}, script
+        assert int(script[:2]) <= 16 and takes <= {"folder"}, script
 
 
 @pytest.mark.parametrize(

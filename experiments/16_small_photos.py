@@ -28,7 +28,7 @@ def main(folder: Path) -> None:
     splits = {name: (data.normalise(x, **data.CIFAR10), y) for name, (x, y) in cifar10_data.read(folder).items()}
     images, labels = splits["train"]
     config = weights.load(data.path("vit_cifar10.safetensors")).config
-    log = Log("photos", recipe=asdict(RECIPE), share=SHARE, decoder=DECODER, ways=few_labels.WAYS, copies=COPIES)
+    log = Log("small_photos", recipe=asdict(RECIPE), share=SHARE, decoder=DECODER, ways=few_labels.WAYS, copies=COPIES)
     torch.manual_seed(0)
     model = MaskedAutoencoder(ViT(config), DECODER)
     if KEPT.exists():
