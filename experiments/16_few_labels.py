@@ -3,7 +3,7 @@
 The masked autoencoder of benchmarks/unlabelled.py has drawn what was hidden in 50,000 digits. Now it learns to read
 from 100 or 1,000 of them with their labels: by logistic regression on its features (a probe), and trained whole.
 Beside it what has no trained weights: the pixels, the features of a ViT that has not learned, and the same ViT trained
-whole from random weights, as long and ten times as long.
+whole from random weights, as long and ten times as long, and this once more without shifts.
 
 Like with like: all get shifts by up to two pixels; what is trained whole makes 300 steps of 50 digits; each has one
 number chosen, its learning rate or the regression's C, at each number of labels, on draws and on validation digits that
@@ -57,8 +57,10 @@ def few(known: tuple[Tensor, Tensor], n: int, seed: int) -> tuple[Tensor, Tensor
     return images[chosen], labels[chosen]
 
 
-def reached(task: Task, way: str, number: float, n: int, seed: int, test: tuple[Tensor, Tensor], times=1) -> float:
-    """The share of `test` that a way reads with its one number, having seen n labels."""
+def reached(
+    task: Task, way: str, number: float, n: int, seed: int, test: tuple[Tensor, Tensor], times=1, moves=2
+) -> float:
+    """The share of `test` that a way reads with its one number, having seen n labels, shifted by up to `moves`."""
     images, labels = few(task.learn, n, seed)
     torch.manual_seed(seed)
     start = WAYS[way][1]
@@ -69,7 +71,7 @@ def reached(task: Task, way: str, number: float, n: int, seed: int, test: tuple[
         fitted = LogisticRegression(C=number, max_iter=1000).fit(views.double(), labels.repeat(task.copies))
         return fitted.score(torch.cat([look(part) for part in test[0].split(500)]).double(), test[1])
     model, epochs = task.start(start), times * STEPS * RECIPE.batch_size // n
-    fit(model, images, labels, replace(RECIPE, epochs=epochs, seed=seed, learning_rate=number))
+    fit(model, images, labels, replace(RECIPE, epochs=epochs, seed=seed, learning_rate=number, shift=moves))
     return evaluate(model, *test)["test_accuracy"]
 
 
@@ -100,4 +102,5 @@ def main() -> None:
     rate = log.values["chosen at 100"]["random, everything"]
     longer = functools.partial(reached, task, "random, everything", rate, 100, test=task.test, times=10)
     log.fill(longer, "accuracy at 100", LONGER)
+    log.fill(functools.partial(longer, moves=0), "accuracy at 100", f"{LONGER}, not shifted", seeds=range(2))
     measure(log, task, 1000, [*WAYS])

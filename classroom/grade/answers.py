@@ -165,7 +165,7 @@ def seen_of(exercise: Any, own: Any, shapes: list) -> dict:
     exercise.wanted = [{part: (*shape,) for part, shape in case} for case in shapes].__getitem__
     if unfit := describe.unfit(exercise, own) or (seal.BORROWED if seal.borrowed(own) else None):
         return {"unfit": unfit}
-    with warnings.catch_warnings(action="ignore"), torch.enable_grad(), seal.sealed(exercise.solution, own):
+    with warnings.catch_warnings(action="ignore"), torch.enable_grad(), seal.sealed(exercise, own):
         alias = observe.made(exercise, own, 0).alias if exercise.is_class else {}
         return {"alias": alias, "facts": [[fact.kind, fact.case, plain(fact.value)] for fact in facts(exercise, own)]}
 

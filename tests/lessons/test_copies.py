@@ -57,6 +57,7 @@ def test_what_a_lesson_imports_is_refused_as_an_answer(path):
         exercise = checks.EXERCISES[name]
         solution = exercise.solution
         wrapped = type("Mine", (solution,), {}) if exercise.is_class else lambda *given, own=solution: own(*given)
-        for thing in [solution, wrapped, *(x for x in imported if passes(name, x))]:
+        called = [lambda *given, own=thing: own(*given) for thing in imported if passes(name, thing)]
+        for thing in [solution, wrapped, *called, *(x for x in imported if passes(name, x))]:
             with pytest.raises(checks.Wrong, match="code of the course's own"):
                 exercise(thing)

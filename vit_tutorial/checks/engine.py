@@ -161,7 +161,7 @@ class Exercise:
             return [unfit]
         right = list(self.seen(self.source))
         try:
-            with sealed(self.solution, answer):
+            with sealed(self, answer):
                 alias = made(self, answer, 0).alias if self.is_class else {}
                 got = list(facts(self, answer))
                 wrong = [] if level(got, right) == "all" else self.explain(got, right, answer)

@@ -1,8 +1,9 @@
-"""An answer is the learner's own code: neither the exercise's solution nor a class of this package, by any name."""
+"""An answer is the learner's own code: neither the solution nor what this package calls like the exercise."""
 
 import contextlib
 import functools
 import inspect
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import CodeType, FunctionType
@@ -59,12 +60,21 @@ def attend(query: Tensor, key: Tensor, value: Tensor, *rest: Any, **named: Any) 
     return SDPA(query, key, value, *rest, **named)
 
 
+def namesakes(name: str) -> list[FunctionType]:
+    """This package's functions of that name, as far as they are loaded: to call them is no answer."""
+    package = __name__.partition(".")[0]
+    modules = [m for n, m in [*sys.modules.items()] if n.startswith(f"{package}.") and ".checks" not in n]
+    held = {vars(module)[name] for module in modules if inspect.isfunction(vars(module).get(name))}
+    return [f for one in held for f in functions(one) if ours(f)]
+
+
 @contextlib.contextmanager
-def sealed(solution: Callable, answer: Callable) -> Iterator[None]:
-    """What raises Borrowed when it is called: the solution, and what the answer has inherited from this package."""
+def sealed(exercise: Any, answer: Callable) -> Iterator[None]:
+    """What raises Borrowed when it is called: the solution, what is called like the exercise, and what is inherited."""
+    solution = exercise.solution
     classes = [*getattr(solution, "__mro__", ()), *getattr(answer, "__mro__", ())]
     inherited = [f for one in {*classes} for f in functions(one) if f.__name__ == "forward" and ours(f)]
-    held = inherited if classes else functions(solution)
+    held = inherited if classes else [*{*functions(solution), *namesakes(exercise.name)}]
     codes = [f.__code__ for f in held]
     try:
         for function, code in zip(held, codes, strict=True):
