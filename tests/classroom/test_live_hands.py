@@ -19,7 +19,7 @@ def test_drawing_by_mouse_and_by_keys(model_page):
     page.mouse.move(area["x"] + 0.45 * area["width"], area["y"] + 0.85 * area["height"], steps=12)
     page.mouse.up()
     says(page, "It reads: 7")
-    hash_says(page, "ink=")
+    hash_says(page, "ink=", "1e2n&stage")  # to its last point: the address follows when the pen rests
     again = model_page(page.evaluate("location.hash.slice(1)"))  # a drawing survives
     says(again, "It reads: 7")
     page.locator(".pad").focus()
@@ -28,7 +28,7 @@ def test_drawing_by_mouse_and_by_keys(model_page):
     for key in ["ArrowUp"] * 8 + [" "] + ["ArrowDown"] * 16 + [" "]:
         page.keyboard.press(key)
     says(page, "It reads: 1")
-    hash_says(page, "ink=1k0o")  # from the middle of the pad, 32 pixels up
+    hash_says(page, "ink=1k0o", "1k2g&stage")  # from the middle of the pad, 32 pixels up, and 64 down
     drawn = page.evaluate("location.hash")
     page.get_by_role("button", name="7", exact=True).click()
     says(page, "It reads: 7")
