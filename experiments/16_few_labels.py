@@ -1,15 +1,15 @@
 """What are features worth that were learned without labels? For lesson 16.
 
 The masked autoencoder of benchmarks/unlabelled.py has drawn what was hidden in 50,000 digits. Now it learns to read
-from 100 or 1,000 of them with their labels: by logistic regression on its features (a probe), and trained whole.
+from 100 of them with their labels: by logistic regression on its features (a probe), and trained whole.
 Beside it what has no trained weights: the pixels, the features of a ViT that has not learned, and the same ViT trained
 whole from random weights, as long and ten times as long, and this once more without shifts.
 
 Like with like: all get shifts by up to two pixels; what is trained whole makes 300 steps of 50 digits; each has one
-number chosen, its learning rate or the regression's C, at each number of labels, on draws and on validation digits that
-are not measured afterwards; the long runs take that of the short ones. Accuracy on the 10,000 test digits.
+number chosen, its learning rate or the regression's C, on draws and on validation digits that are not measured
+afterwards; the long runs take that of the short ones. Accuracy on the 10,000 test digits.
 
-An hour on one core.
+Less than an hour on one core.
 """
 
 import functools
@@ -103,4 +103,3 @@ def main() -> None:
     longer = functools.partial(reached, task, "random, everything", rate, 100, test=task.test, times=10)
     log.fill(longer, "accuracy at 100", LONGER)
     log.fill(functools.partial(longer, moves=0), "accuracy at 100", f"{LONGER}, not shifted", seeds=range(2))
-    measure(log, task, 1000, [*WAYS])
